@@ -8,7 +8,7 @@ use crate::end::{End, StoppedBy, WaitStatus};
 
 /// What may happen to a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Input {
+pub(crate) enum Input {
     /// The leader runs its program.
     Started,
     /// The leader could not be made; no member was left.
@@ -40,7 +40,7 @@ pub enum Input {
 
 /// An order to end the task.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stop {
+pub(crate) struct Stop {
     /// On whose behalf; becomes `end.by`.
     pub by: StoppedBy,
     /// The first signal of the ladder.
@@ -53,7 +53,7 @@ pub struct Stop {
 
 /// Whether a ladder ends in SIGKILL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Force {
+pub(crate) enum Force {
     /// Signal, grace, SIGKILL, proof.
     Kill,
     /// Signal and grace only; what lives then lives on.
@@ -97,7 +97,7 @@ pub enum OnOwnerExit {
 
 /// The choices of the request that the table needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Terms {
+pub(crate) struct Terms {
     /// See [`Survivors`].
     pub survivors: Survivors,
     /// See [`OnTimeout`].
@@ -110,7 +110,7 @@ pub struct Terms {
 
 /// Why the kill path was entered.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Why {
+pub(crate) enum Why {
     /// The timeout.
     TimedOut,
     /// A wish.
@@ -131,7 +131,7 @@ impl Why {
 
 /// How far the kill path is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Phase {
+pub(crate) enum Phase {
     /// The first signal was sent; waiting for emptiness.
     Grace(Force),
     /// SIGKILL to all that is left, to ECHILD.
@@ -140,7 +140,7 @@ pub enum Phase {
 
 /// Where a task is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum State {
+pub(crate) enum State {
     /// Between fork and exec.
     Starting,
     /// The leader runs.
@@ -184,7 +184,7 @@ impl State {
 
 /// What the driver must do, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Action {
+pub(crate) enum Action {
     /// Start the clock of the timeout and tell the owner.
     AnnounceStart,
     /// Stop the clock of the timeout.
@@ -210,10 +210,10 @@ pub enum Action {
 }
 
 /// Grace when nobody can be asked any more: the owner is dead and all must be gone "in well under a second".
-pub const OWNER_GONE_GRACE_MS: u64 = 250;
+pub(crate) const OWNER_GONE_GRACE_MS: u64 = 250;
 
 /// The table.
-pub fn step(state: State, input: Input, terms: Terms) -> (State, Vec<Action>) {
+pub(crate) fn step(state: State, input: Input, terms: Terms) -> (State, Vec<Action>) {
     match (state, input) {
         (State::Starting, Input::Started) => (State::Running, vec![Action::AnnounceStart]),
         (State::Starting | State::Running, Input::NotStarted(why)) => {
