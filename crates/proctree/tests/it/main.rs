@@ -7,6 +7,7 @@
     reason = "helpers of tests are tests too, and a skipped one says so"
 )]
 
+mod group;
 mod identity;
 mod signals;
 mod support;

@@ -194,6 +194,19 @@ impl Shell {
         let line = self.line();
         line.parse().unwrap_or_else(|_| panic!("no number: {line:?}"))
     }
+
+    /// Writes a line to its input.
+    pub(crate) fn say(&mut self, line: &str) {
+        let input = self.child.stdin.as_mut().unwrap();
+        input.write_all(line.as_bytes()).unwrap();
+        input.write_all(b"\n").unwrap();
+    }
+
+    /// Waits for the shell itself and reaps it.
+    pub(crate) fn reap(&mut self) {
+        drop(self.child.stdin.take());
+        self.child.wait().unwrap();
+    }
 }
 
 impl Drop for Shell {
@@ -208,6 +221,22 @@ impl Drop for Shell {
             }
             self.child.wait().unwrap();
         }
+    }
+}
+
+/// Kills a process that is not our child when it goes out of scope.
+pub(crate) struct Stray(pub(crate) proctree::ProcId);
+
+impl Drop for Stray {
+    fn drop(&mut self) {
+        drop(proctree::signal_checked(self.0, proctree::Signal::KILL));
+    }
+}
+
+/// Blocks until the process has ended.
+pub(crate) fn wait_gone(id: proctree::ProcId) {
+    if let Some(fd) = proctree::PidFd::open_checked(id).unwrap() {
+        wait_readable(fd.as_fd());
     }
 }
 
