@@ -17,6 +17,21 @@ pub use rustix::process::Signal;
 #[cfg(not(unix))]
 pub use unsupported::Signal;
 
+/// SIGSTOP and SIGKILL, where there are signals.
+#[cfg(unix)]
+pub(crate) const STOP: Option<Signal> = Some(Signal::STOP);
+#[cfg(unix)]
+pub(crate) const KILL: Option<Signal> = Some(Signal::KILL);
+#[cfg(not(unix))]
+pub(crate) const STOP: Option<Signal> = None;
+#[cfg(not(unix))]
+pub(crate) const KILL: Option<Signal> = None;
+
+/// The pid of the calling process.
+pub(crate) fn own_pid() -> i32 {
+    i32::try_from(std::process::id()).unwrap_or(0)
+}
+
 /// More processes than any kernel of ours can hold (`PID_MAX_LIMIT`): ends walks over a tree that changes meanwhile.
 pub(crate) const PIDS_MAX: usize = 4 * 1024 * 1024;
 
