@@ -88,6 +88,9 @@ pub struct Record {
     pub token: String,
     /// Tag value.
     pub tag: Option<u64>,
+    /// Somebody may come back to it: started in the background, promoted, or adopted.
+    #[serde(default)]
+    pub background: bool,
     /// Milliseconds since 1970.
     pub started_unix_ms: u64,
     /// When the tree was found empty.

@@ -134,6 +134,7 @@ fn first_record(birth: &Birth<'_>, launch: &Launch) -> Record {
         owner: proctree::proc_id(launch.owner_pid).map(ProcRef::from),
         token: launch.token.clone(),
         tag: launch.tag,
+        background: launch.durable,
         started_unix_ms: clock::unix_ms(),
         ended_unix_ms: None,
         end: None,

@@ -159,6 +159,7 @@ impl Task<'_> {
     /// From here on the task outlives the connection that asked for it, and others may have been told its path.
     fn go_background(&mut self, number: u64) {
         self.launch.cancel_on_disconnect = false;
+        self.record.background = true;
         self.make_durable();
         let dir = self.place.wire_path();
         self.clients.tell_one(number, &FromSupervisor::Moved { dir });
@@ -304,6 +305,7 @@ impl Task<'_> {
             }
             Action::AnnounceBackground => {
                 self.launch.cancel_on_disconnect = false;
+                self.record.background = true;
                 self.make_durable();
                 self.notice(Notice::Backgrounded);
                 let report = self.report();
@@ -316,6 +318,7 @@ impl Task<'_> {
             }
             Action::Report => {
                 self.launch.cancel_on_disconnect = false;
+                self.record.background = true;
                 self.make_durable();
                 let report = self.report();
                 self.save_report(&report);
