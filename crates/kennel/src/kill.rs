@@ -123,9 +123,8 @@ async fn ask(dir: &Path, kill: &Kill) -> Asked {
         let mut link = Link::connect(dir).await.ok()?;
         link.send(&order).await.ok()?;
         loop {
-            match link.receive().await.ok()?? {
-                FromSupervisor::KillTaken => return Some(link),
-                _ => continue,
+            if matches!(link.receive().await.ok()??, FromSupervisor::KillTaken) {
+                return Some(link);
             }
         }
     };
@@ -165,7 +164,12 @@ async fn by_force(registry: &Registry, id: &str, kill: &Kill) -> Result<KillRepo
     let record = registry.exact(id).and_then(|found| found.record.ok()).unwrap_or(record);
     let survivors: Vec<Survivor> = left
         .into_iter()
-        .map(|pid| Survivor { pid, command: String::new(), ports: Vec::new(), held: Some("still listed after SIGKILL".into()) })
+        .map(|pid| Survivor {
+            pid,
+            command: String::new(),
+            ports: Vec::new(),
+            held: Some("still listed after SIGKILL".into()),
+        })
         .collect();
     Ok(KillReport {
         success: survivors.is_empty(),

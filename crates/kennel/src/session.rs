@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use proctree::PidFd;
-use supervisor::wire::{KillOrder, ToSupervisor};
 use supervisor::StoppedBy;
+use supervisor::wire::{KillOrder, ToSupervisor};
 use tokio::net::UnixStream;
 
 use crate::clock::Deadline;
@@ -20,7 +20,7 @@ use crate::outcome::Outcome;
 use crate::places::Places;
 use crate::plan::{Mode, find_shell, plan};
 use crate::request::{GRACE_DEFAULT, Request};
-use crate::task::Task;
+use crate::task::{Born, Task};
 
 /// For whom a session works (INTERFACES, "Doors and their defaults").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -123,7 +123,10 @@ impl SessionBuilder {
     ///
     /// # Cancel safety
     /// A dropped future leaves no guard: it ends when its line closes.
-    #[expect(clippy::unused_async, reason = "part of the fixed interface; the guard's socket needs the runtime")]
+    #[expect(
+        clippy::unused_async,
+        reason = "part of the fixed interface; the guard's socket needs the runtime"
+    )]
     pub async fn open(self) -> Result<Session> {
         let session_id = match self.id {
             Some(id) => check_name(&id).map(|()| id)?,
@@ -143,7 +146,7 @@ impl SessionBuilder {
         let owner_pid = self.owner_pid.unwrap_or(own);
         let owner = owner_handle(owner_pid)?;
         let env = self.env.unwrap_or_else(own_environment);
-        let guard = GuardLine::start(&self.guard, self.places.task_dirs(), owner, owner_pid)?;
+        let guard = GuardLine::start(&self.guard, self.places.task_dirs(), owner.as_ref(), owner_pid)?;
         tracing::debug!(session = %session_id, guard = guard.pid(), "opened a session");
         let shell = find_shell(&env);
         let terms = SessionTerms {
@@ -157,7 +160,7 @@ impl SessionBuilder {
             places: self.places,
             owner_pid,
         };
-        Ok(Session { terms: Arc::new(terms), guard: Arc::new(guard), live: Arc::default() })
+        Ok(Session { terms: Arc::new(terms), guard, live: Mutex::default() })
     }
 }
 
@@ -173,7 +176,10 @@ fn owner_handle(pid: i32) -> Result<Option<OwnedFd>> {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "a session's commands inherit the program's environment by default")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a session's commands inherit the program's environment by default"
+)]
 fn own_environment() -> Vec<(OsString, OsString)> {
     std::env::vars_os().collect()
 }
@@ -182,8 +188,8 @@ fn own_environment() -> Vec<(OsString, OsString)> {
 #[derive(Debug)]
 pub struct Session {
     terms: Arc<SessionTerms>,
-    guard: Arc<GuardLine>,
-    live: Arc<Mutex<Vec<Line>>>,
+    guard: GuardLine,
+    live: Mutex<Vec<Line>>,
 }
 
 impl Session {
@@ -210,7 +216,9 @@ impl Session {
     pub async fn run(&self, request: Request) -> Result<Outcome> {
         match self.launch(&request, Mode::Foreground).await {
             Ok(task) => task.outcome().await,
-            Err(Error::NotStarted { why, exit_code }) => Ok(Outcome::not_started(&self.terms, &why, exit_code)),
+            Err(Error::NotStarted { why, exit_code }) => {
+                Ok(Outcome::not_started(&self.terms, &why, exit_code))
+            }
             Err(other) => Err(other),
         }
     }
@@ -240,17 +248,22 @@ impl Session {
 
     async fn launch(&self, request: &Request, mode: Mode) -> Result<Task> {
         let launch = plan(request, &self.terms, mode)?;
-        let (ours, theirs) = std::os::unix::net::UnixStream::pair().map_err(Error::io("make a socket pair"))?;
+        let (ours, theirs) =
+            std::os::unix::net::UnixStream::pair().map_err(Error::io("make a socket pair"))?;
         ours.set_nonblocking(true).map_err(Error::io("prepare a socket"))?;
         let link = Link::new(UnixStream::from_std(ours).map_err(Error::io("register a socket"))?);
         let number = self.guard.spawn(theirs.into()).await?;
         tracing::debug!(task = %launch.id, command = %launch.display, "ordered a supervisor");
         let parent = launch.volatile_dir.as_ref().filter(|_| !launch.durable).unwrap_or(&launch.durable_dir);
         let dir = parent.as_path().join(&launch.id);
-        let (id, max_output) = (launch.id.clone(), request.max_output);
-        let clamps = launch.notices.clone();
+        let born = Born {
+            id: launch.id.clone(),
+            max_output: request.max_output,
+            clamps: launch.notices.clone(),
+            guard: (self.guard.told.clone(), number),
+        };
         let line = Line::serve(link, Some(ToSupervisor::Launch(Box::new(launch))), dir);
-        Ok(Task::of_session(id, line, max_output, clamps, Arc::clone(&self.terms), (Arc::clone(&self.guard), number)))
+        Ok(Task::of_session(born, line, Arc::clone(&self.terms)))
     }
 
     /// Background tasks are ended by name when the session closes.
@@ -280,11 +293,6 @@ impl Session {
             () = deadline.passed() => {}
         }
         drop(lines);
-        match Arc::try_unwrap(self.guard) {
-            Ok(guard) => guard.close(Deadline::after(GRACE_DEFAULT)).await,
-            // A task handle is still out there; the guard ends when that goes too.
-            Err(_shared) => false,
-        }
+        self.guard.close(Deadline::after(GRACE_DEFAULT)).await
     }
 }
-

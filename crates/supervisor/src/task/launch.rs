@@ -10,7 +10,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::Pid;
 
 use super::clients::Clients;
-use super::drain::Pipes;
+use super::drain::{self, Pipes};
 use super::end_report::{self, EndReport};
 use super::place::Place;
 use super::{Birth, Task, Timers};
@@ -40,18 +40,23 @@ struct LeaderEnds {
     stderr: Option<OwnedFd>,
 }
 
+/// What the loop waits on, made before the first fork.
+pub(super) struct Tools {
+    pub(super) clients: Clients,
+    pub(super) epoll: OwnedFd,
+    pub(super) signals: OwnedFd,
+    pub(super) started_ms: u64,
+}
+
 /// Makes everything that the leader needs, then the leader.
-pub(super) fn prepare<'guard>(
-    birth: Birth<'guard>,
+pub(super) fn prepare(
+    birth: Birth<'_>,
     launch: Launch,
-    clients: Clients,
-    epoll: OwnedFd,
-    signals: OwnedFd,
-    started_ms: u64,
-) -> Result<Task<'guard>, Box<RefusedLaunch>> {
+    tools: Tools,
+) -> Result<Task<'_>, Box<RefusedLaunch>> {
     match try_prepare(&birth, &launch) {
-        Ok(ready) => Ok(ready.into_task(birth, launch, clients, epoll, signals, started_ms)),
-        Err(why) => Err(Box::new(RefusedLaunch { clients, why })),
+        Ok(ready) => Ok(ready.into_task(birth, launch, tools)),
+        Err(why) => Err(Box::new(RefusedLaunch { clients: tools.clients, why })),
     }
 }
 
@@ -88,24 +93,27 @@ fn in_place(birth: &Birth<'_>, launch: &Launch, place: &Place) -> Result<InPlace
     // the leader; closed by writing the record before the fork.
     let record = first_record(birth, launch);
     record.write(&place.dir).map_err(context("write the task's record"))?;
-    let dir = rustix::io::fcntl_dupfd_cloexec(&place.dir, 3).map_err(|e| context("keep the task directory")(e.into()))?;
+    let dir = rustix::io::fcntl_dupfd_cloexec(&place.dir, 3)
+        .map_err(|e| context("keep the task directory")(e.into()))?;
     let spool = Spool::new(dir, &launch.id, launch.output_cap_bytes);
     let (end_report, exec) = program(launch, place)?;
     let (pipes, ends) = connections(launch).map_err(context("make pipes"))?;
-    let (exec_error, error_end) = pipe_with(PipeFlags::CLOEXEC).map_err(|e| context("make a pipe")(e.into()))?;
+    let (exec_error, error_end) =
+        pipe_with(PipeFlags::CLOEXEC).map_err(|e| context("make a pipe")(e.into()))?;
     let mut plan = ChildPlan {
         placement: match launch.placement {
             PlacementSpec::OwnSession => Placement::OwnSession,
-            PlacementSpec::Group(group) => {
-                Placement::Group(Pid::from_raw(group).ok_or_else(|| format!("process group {group} is not one"))?)
-            }
+            PlacementSpec::Group(group) => Placement::Group(
+                Pid::from_raw(group).ok_or_else(|| format!("process group {group} is not one"))?,
+            ),
         },
         stdio: StdioPlan {
             stdin: ends.stdin.as_ref().map(AsFd::as_fd),
             stdout: ends.stdout.as_ref().map(AsFd::as_fd),
             stderr: ends.stderr.as_ref().or(ends.stdout.as_ref()).map(AsFd::as_fd),
         },
-        cwd: CString::new(launch.cwd.0.clone()).map_err(|_| "the working directory holds a NUL byte".to_owned())?,
+        cwd: CString::new(launch.cwd.0.clone())
+            .map_err(|_| "the working directory holds a NUL byte".to_owned())?,
         inherited: launch.inherited.clone().into(),
         tag: launch.tag.and_then(Tag::from_value),
         signals: KeeperSignals { hangup_ignored: birth.hangup_ignored },
@@ -154,7 +162,8 @@ fn first_record(birth: &Birth<'_>, launch: &Launch) -> Record {
 
 /// The program file with its vectors, and the end report where the shell is to give one.
 fn program(launch: &Launch, place: &Place) -> Result<(Option<EndReport>, ExecPlan), String> {
-    let path = launch.env.iter().find_map(|variable| variable.0.strip_prefix(b"PATH=")).unwrap_or(b"/usr/bin:/bin");
+    let path =
+        launch.env.iter().find_map(|variable| variable.0.strip_prefix(b"PATH=")).unwrap_or(b"/usr/bin:/bin");
     let mut env: Vec<&[u8]> = launch.env.iter().map(|variable| variable.0.as_slice()).collect();
     let refused = |error: confine::PlanError| error.to_string();
     match &launch.command {
@@ -175,7 +184,8 @@ fn program(launch: &Launch, place: &Place) -> Result<(Option<EndReport>, ExecPla
             }
             let file;
             let tail: [&[u8]; 2] = if line.0.len() > ARGUMENT_BYTES_MAX {
-                file = end_report::command_file(place, &line.0).map_err(|error| format!("write the command file: {error}"))?;
+                file = end_report::command_file(place, &line.0)
+                    .map_err(|error| format!("write the command file: {error}"))?;
                 [b"--", &file]
             } else {
                 [b"-c", &line.0]
@@ -204,18 +214,9 @@ fn connections(launch: &Launch) -> io::Result<(Pipes, LeaderEnds)> {
     Ok((pipes, ends))
 }
 
-use super::drain;
-
 impl Ready {
-    fn into_task(
-        self,
-        birth: Birth<'_>,
-        launch: Launch,
-        clients: Clients,
-        epoll: OwnedFd,
-        signals: OwnedFd,
-        started_ms: u64,
-    ) -> Task<'_> {
+    fn into_task(self, birth: Birth<'_>, launch: Launch, tools: Tools) -> Task<'_> {
+        let Tools { clients, epoll, signals, started_ms } = tools;
         // The caller's own descriptors are the leader's now; a copy here would keep somebody's pipe open.
         let _kept_as_they_are = null_stdio();
         birth.passed.iter().for_each(|fd| sys::close(*fd));
@@ -243,7 +244,6 @@ impl Ready {
             leader_status: None,
             leader_told: false,
             empty: false,
-            last_drain: false,
             started_ms,
             leader_ended_ms: None,
             timers: Timers::default(),
