@@ -17,8 +17,8 @@ pub(crate) fn inherited_descriptors() -> Vec<i32> {
         .flatten()
         .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
         .filter(|fd: &i32| *fd > 2)
-        // SAFETY: only its flags are read; the directory's own descriptor is close-on-exec and so left out.
         .filter(|fd| {
+            // SAFETY: only its flags are read; the directory's own descriptor is close-on-exec and so left out.
             let borrowed = unsafe { BorrowedFd::borrow_raw(*fd) };
             rustix::io::fcntl_getfd(borrowed).is_ok_and(|flags| !flags.contains(FdFlags::CLOEXEC))
         })
