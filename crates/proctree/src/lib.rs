@@ -23,6 +23,7 @@ mod signal;
 mod snapshot;
 mod sweep;
 mod sys;
+mod track;
 mod walk;
 
 pub use closure::{Reason, Related, Rules, closure};
@@ -35,4 +36,5 @@ pub use signal::{PidFd, Sent, pidfd_supported, signal_checked, signal_child_of};
 pub use snapshot::{Row, Snapshot};
 pub use sweep::SignalReport;
 pub use sys::Signal;
+pub use track::{ActiveSource, Marker, Source, TrackOptions, Tracker, track_descendants};
 pub use walk::{Member, all_pids, children_of, children_of_self_single_threaded, descendants};

@@ -3,6 +3,7 @@
 //! `/proc` text can be cut, can be longer than the documentation says, and holds bytes that other processes chose.
 
 pub mod children;
+pub mod connector;
 pub mod environ;
 pub mod limits;
 pub mod stat;

@@ -11,4 +11,5 @@ mod group;
 mod identity;
 mod signals;
 mod support;
+mod track;
 mod walk;
