@@ -13,11 +13,14 @@
 //! documented weaker answer. Elsewhere the crate compiles and says `Unsupported`.
 
 mod closure;
+#[doc(hidden)]
+pub mod fuzz;
 mod group;
 mod host;
 mod identity;
 mod kin;
 pub mod parse;
+mod ports;
 mod read;
 mod signal;
 mod snapshot;
@@ -31,7 +34,9 @@ pub use group::{Leader, LiveMembers, list_group_members, signal_group};
 pub use host::{HostId, host_id};
 pub use identity::{Liveness, ProcId, liveness, proc_id};
 pub use parse::stat::{Stat, parse_stat};
-pub use read::{MarkerRead, cmdline, environ_value, read_stat, rttime_hard_limit};
+pub use parse::status::{Status, parse_status};
+pub use ports::{Listener, Proto, listening_ports};
+pub use read::{MarkerRead, cmdline, environ_value, read_stat, read_status, rttime_hard_limit};
 pub use signal::{PidFd, Sent, pidfd_supported, signal_checked, signal_child_of};
 pub use snapshot::{Row, Snapshot};
 pub use sweep::SignalReport;

@@ -4,6 +4,7 @@ use std::io;
 
 use crate::parse::environ::Finder;
 use crate::parse::stat::Stat;
+use crate::parse::status::{Status, parse_status};
 use crate::sys;
 
 /// Longest command line that [`cmdline`] returns; the rest is cut.
@@ -31,6 +32,20 @@ pub fn read_stat(pid: i32) -> io::Result<Option<Stat>> {
         return Ok(None);
     }
     sys::read_stat(pid)
+}
+
+/// `/proc/PID/status`, as far as `stat` does not show it: users and tracer. `None` if it cannot be read.
+pub fn read_status(pid: i32) -> Option<Status> {
+    if pid <= 0 {
+        return None;
+    }
+    let mut text = Vec::new();
+    sys::for_each_chunk(pid, "status", &mut |chunk| {
+        text.extend_from_slice(chunk);
+        true
+    })
+    .ok()??;
+    parse_status(&text)
 }
 
 /// The command line as the kernel keeps it: arguments, each ended by NUL, at most 128 KiB.

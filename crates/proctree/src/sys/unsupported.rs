@@ -79,6 +79,14 @@ pub(crate) fn for_each_process(_found: &mut dyn FnMut(i32, u64)) -> io::Result<(
     unsupported()
 }
 
+pub(crate) fn for_each_socket(_pid: i32, _found: &mut dyn FnMut(u64)) -> io::Result<()> {
+    unsupported()
+}
+
+pub(crate) fn net_namespace(_pid: i32) -> Option<u64> {
+    None
+}
+
 pub(crate) fn host_id() -> io::Result<(String, String, u64)> {
     unsupported()
 }

@@ -9,6 +9,7 @@
 
 mod group;
 mod identity;
+mod ports;
 mod signals;
 mod support;
 mod track;
