@@ -42,4 +42,6 @@ pub use snapshot::{Row, Snapshot};
 pub use sweep::SignalReport;
 pub use sys::Signal;
 pub use track::{ActiveSource, Marker, Source, TrackOptions, Tracker, track_descendants};
-pub use walk::{Member, all_pids, children_of, children_of_self_single_threaded, descendants};
+pub use walk::{
+    Member, Walked, all_pids, children_of, children_of_self_single_threaded, descendants, descendants_settled,
+};
