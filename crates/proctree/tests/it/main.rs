@@ -8,6 +8,7 @@
 )]
 
 mod group;
+mod hidden;
 mod identity;
 mod ports;
 mod signals;
