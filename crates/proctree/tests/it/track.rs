@@ -251,6 +251,27 @@ fn events_miss_no_detached_job() {
     jobs.into_iter().for_each(wait_gone);
 }
 
+/// The same jobs by samples: the marker finds every survivor, whoever was missed while it detached.
+#[test]
+fn the_marker_misses_no_detached_job() {
+    const JOBS: usize = 100;
+    let script = format!(
+        "i=0; while [ $i -lt {JOBS} ]; do i=$((i+1)); (setsid sh -c 'echo $$; exec sleep 60' &); done; read x"
+    );
+    let mut shell = marked_shell(&script, "turn-4");
+    let tracker = track_descendants(shell.pid(), marked(Source::Sampler, "turn-4"));
+    let jobs: Vec<_> = (0..JOBS).map(|_| id(shell.number())).collect();
+    // A job that is just executing `sleep` has no environment: the next sample sees it.
+    let found_all = (0..100).any(|_| {
+        tracker.sample_now();
+        let found = tracker.live_members();
+        jobs.iter().all(|job| reason(&found, job.pid).is_some())
+    });
+    tracker.signal(Signal::KILL);
+    assert!(found_all);
+    jobs.into_iter().for_each(wait_gone);
+}
+
 /// What the leader started before the tracker came may have detached already: then events promise nothing either.
 #[test]
 fn a_leader_that_has_reaped_is_not_promised_to_be_complete() {
