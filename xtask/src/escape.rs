@@ -60,7 +60,8 @@ fn judge(record: &Value, known: &str, tally: &mut Tally) {
     let harmed = record.get("harmed").and_then(Value::as_array).is_none_or(|list| !list.is_empty());
     let hung = record.get("kill_hung").and_then(Value::as_bool).unwrap_or(false);
     let shown = record.get("valid").and_then(Value::as_bool).unwrap_or(false);
-    let holds = survivors == 0 && !harmed && !hung;
+    let ready = record.get("ready").and_then(Value::as_bool).unwrap_or(false);
+    let holds = ready && survivors == 0 && !harmed && !hung;
     let reason = known.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
     match (holds, reason) {
         (true, None) if shown => tally.pass(),

@@ -32,7 +32,7 @@ pub fn leftovers(tag: Tag, limit: Duration) -> Vec<String> {
 fn living_after(tag: Tag, limit: Duration) -> Vec<Process> {
     let deadline = Deadline::after(limit);
     loop {
-        let living: Vec<_> = tag.holders().into_iter().filter(Process::lives).collect();
+        let living = tag.holders();
         let Some(first) = living.first() else { return living };
         if deadline.passed() {
             return living;

@@ -23,7 +23,7 @@ impl Tag {
         self.0
     }
 
-    /// Everyone who carries it. "None" is said only of a listing in which nobody vanished while it was read: a family whose
+    /// Everyone alive who carries it. "None" is said only of a listing in which nobody vanished while it was read: a family whose
     /// members live for a millisecond each could otherwise hide between the listing and the look at each.
     pub fn holders(self) -> Vec<Process> {
         for _ in 0..100 {
@@ -31,7 +31,10 @@ impl Tag {
             let mut holders = Vec::new();
             for pid in pids() {
                 match self.is_on(pid) {
-                    Some(true) => holders.extend(Process::read(pid)),
+                    Some(true) => match Process::read(pid).filter(Process::lives) {
+                        Some(process) => holders.push(process),
+                        None => vanished = true,
+                    },
                     Some(false) => {}
                     None => vanished = true,
                 }
@@ -110,10 +113,13 @@ impl Process {
     }
 }
 
-/// All processes of the machine.
+/// All processes of the machine, the youngest (so far as pids tell) first: they are the ones that may be gone soon.
 fn pids() -> Vec<u32> {
     let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
-    entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect()
+    let mut pids: Vec<u32> =
+        entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect();
+    pids.sort_unstable_by(|a, b| b.cmp(a));
+    pids
 }
 
 /// A pidfd on `pid`; `None` when it has gone.

@@ -115,7 +115,7 @@ impl Rig {
 
     /// Every process that was started here, keepers too.
     pub fn processes(&self) -> Vec<Process> {
-        self.tag.holders().into_iter().filter(Process::lives).collect()
+        self.tag.holders()
     }
 
     /// The processes of this place with that short name.

@@ -21,7 +21,12 @@ fn habit(rig: &Rig, words: &str) -> (Fifo, u32) {
 /// End whatever carries the tag, and see the lifeline end.
 fn sweep(rig: &Rig, fifo: &mut Fifo) -> Vec<String> {
     let left = leftovers(rig.tag(), Duration::ZERO);
-    assert!(fifo.ends_within(Duration::from_secs(5)), "a process without the tag holds the lifeline");
+    let gone = fifo.ends_within(Duration::from_secs(5));
+    assert!(
+        gone,
+        "a process without the tag holds the lifeline; found before: {left:?}; now {:?}",
+        rig.processes()
+    );
     left
 }
 
