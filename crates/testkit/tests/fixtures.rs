@@ -49,7 +49,6 @@ fn every_habit_is_found_by_its_tag_and_killed() {
         ("deep 40", 41),
         ("vfork-chain 10", 11),
         ("zombie-leader", 2),
-        ("kill-parent", 1),
         ("stopped", 1),
         ("traced", 2),
         ("chatty", 1),
@@ -132,6 +131,17 @@ fn term_makes_a_term_spawner_spawn() {
     let (mut fifo, pid) = habit(&rig, "term-spawner");
     assert!(signal(pid, Signal::TERM));
     assert!(Deadline::usual().until(|| rig.processes().len() == 2));
+    sweep(&rig, &mut fifo);
+}
+
+#[test]
+fn a_parent_is_killed_and_the_killer_stays() {
+    let rig = rig();
+    let mut fifo = rig.fifo("ready");
+    let script = format!("\"$HOSTILE\" --ready '{}' kill-parent >/dev/null 2>&1; echo alive", fifo.word());
+    let done = rig.bash(&script).finish();
+    assert_eq!((done.code(), done.text().as_str()), (137, ""));
+    fifo.pid();
     sweep(&rig, &mut fifo);
 }
 

@@ -17,12 +17,19 @@ pub(crate) fn zombie_leader(orders: &Orders) {
     sys::leave_thread()
 }
 
-/// `kill-parent`: SIGKILLs whatever started it, and stays.
+/// `kill-parent`: SIGKILLs whatever started it, if that belongs to the same test, and stays.
 pub(crate) fn kill_parent(orders: &Orders) {
-    if let Some(parent) = rustix::process::getppid() {
-        sys::send(parent.as_raw_nonzero().get(), libc::SIGKILL);
+    let parent = rustix::process::getppid().map(|pid| pid.as_raw_nonzero().get());
+    if let Some(parent) = parent.filter(|pid| tag_of(&pid.to_string()) == tag_of("self")) {
+        sys::send(parent, libc::SIGKILL);
     }
     deaf(orders);
+}
+
+/// The limit by which the harness knows its own; a user's service manager, which adopts orphans, does not have it.
+fn tag_of(pid: &str) -> Option<String> {
+    let limits = std::fs::read_to_string(format!("/proc/{pid}/limits")).ok()?;
+    limits.lines().find(|line| line.starts_with("Max file locks")).map(ToOwned::to_owned)
 }
 
 /// `stopped`: has stopped itself in a session of its own.
