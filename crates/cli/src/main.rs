@@ -1,1 +1,65 @@
-fn main() {}
+//! The `kennel` binary. It speaks to people and scripts; everything it does, it does through the public library.
+
+mod args;
+mod clock;
+mod doctor;
+mod duration;
+mod fault;
+mod gc;
+mod kill;
+mod output;
+mod render;
+mod run;
+mod schema;
+mod sink;
+mod start;
+mod sys;
+mod tasks;
+mod wait;
+
+use std::process::ExitCode;
+
+use args::{Cli, Verb};
+use clap::Parser;
+use fault::Fault;
+
+fn main() -> ExitCode {
+    kennel::init();
+    // Before anything of ours is opened: what a wrapped command inherits.
+    let passed = sys::inherited_descriptors();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error),
+    };
+    match dispatch(cli, passed) {
+        Ok(code) => ExitCode::from(code),
+        Err(fault) => fault.report(),
+    }
+}
+
+/// Help and version are answers; anything else is a usage error: 64, never 2, which hosts of hooks read as "deny".
+fn usage(error: &clap::Error) -> ExitCode {
+    let _nobody_reads = error.print();
+    ExitCode::from(if error.use_stderr() { 64 } else { 0 })
+}
+
+fn dispatch(cli: Cli, passed: Vec<i32>) -> Result<u8, Fault> {
+    // One thread: the guard of `run` and `start` is a fork of this process.
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Fault::own(anyhow::Error::new(error).context("start the runtime")))?;
+    runtime.block_on(async {
+        match cli.verb {
+            Verb::Run(options) => run::run(options, passed).await,
+            Verb::Start(options) => start::start(options).await,
+            Verb::Tasks(options) => tasks::tasks(&options).await,
+            Verb::Output(options) => output::output(options).await,
+            Verb::Wait(options) => wait::wait(options).await,
+            Verb::Kill(options) => kill::kill(options).await,
+            Verb::Gc(options) => gc::gc(&options).await,
+            Verb::Schema(options) => schema::schema(&options),
+            Verb::Doctor(options) => doctor::doctor(&options).await,
+        }
+    })
+}

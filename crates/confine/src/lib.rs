@@ -1,1 +1,22 @@
-//! Placeholder until the first commit of this crate.
+//! What may a child reach before its first instruction?
+//!
+//! A [`ChildPlan`] is made by the parent, where memory may be allocated and errors explained. [`ChildPlan::enter`]
+//! then runs in the forked child as a straight list of [`Stage`]s, allocates nothing, and ends in `execve(2)` or in
+//! eight bytes on the error pipe that name the stage and the errno.
+//!
+//! Not here: policy, clocks, reaping, and anything that happens after the first instruction of the command.
+
+mod child;
+mod exec;
+mod inherit;
+mod signals;
+mod stage;
+mod sys;
+mod tag;
+
+pub use child::{ChildPlan, Placement, PlanError, StdioPlan};
+pub use exec::{ExecPlan, Program};
+pub use inherit::Inherited;
+pub use signals::{KeeperSignals, block_all, hangup_is_ignored};
+pub use stage::{Failure, Stage};
+pub use tag::{TAG_FLOOR, Tag};

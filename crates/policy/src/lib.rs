@@ -1,1 +1,5 @@
-//! Placeholder until the first commit of this crate.
+//! Should this shell text run? A guard-rail over an AST of bash: no I/O, no time, no environment.
+
+mod form;
+
+pub use form::{ShellForm, shell_form};

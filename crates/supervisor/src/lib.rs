@@ -1,1 +1,29 @@
-//! Placeholder until the first commit of this crate.
+//! What happens to one task: guard, supervisor, lifecycle, spool, record, control socket.
+//!
+//! Synchronous, single-threaded, one `epoll_wait` loop a process. The `kennel` library is its only caller; nothing
+//! here knows policy, sessions of an agent, or a terminal's looks.
+
+mod bytes;
+mod clock;
+mod datagram;
+mod end;
+mod guard;
+mod keeper;
+mod lifecycle;
+mod lost;
+mod record;
+pub mod spool;
+mod sweep;
+mod sys;
+mod task;
+pub mod wire;
+
+pub use bytes::ByteStr;
+pub use confine::{Inherited, Tag};
+pub use datagram::{DATAGRAM_BYTES, FromGuard, Received, ToGuard, receive, send};
+pub use end::{End, StoppedBy, WaitStatus, signal_name, signal_number};
+pub use guard::{GuardOptions, Stance, executed_guard, fork_guard, hello, socket_pair, wake};
+pub use lifecycle::{OnOwnerExit, OnTimeout, Survivors};
+pub use lost::finish_as_lost;
+pub use record::{Origin, ProcRef, RECORD_FILE, RECORD_VERSION, Record};
+pub use task::{SOCKET_FILE, remove_task_dir};

@@ -1,0 +1,240 @@
+//! The command line's grammar (INTERFACES section 1).
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::duration;
+
+/// Runs shell commands and keeps every process that they start on a leash.
+#[derive(Debug, Parser)]
+#[command(name = "kennel", version, about, disable_help_subcommand = true, max_term_width = 100)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// Run a command in the foreground and exit with its status.
+    Run(RunOptions),
+    /// Start a command in the background and print its task id.
+    Start(StartOptions),
+    /// List tasks.
+    Tasks(TasksOptions),
+    /// Read the output of a task.
+    Output(OutputOptions),
+    /// Wait for tasks to end.
+    Wait(WaitOptions),
+    /// End tasks: signal, grace, SIGKILL, whole tree, proof.
+    Kill(KillOptions),
+    /// Recover lost tasks and remove expired output.
+    Gc(GcOptions),
+    /// Print the JSON Schema of an output.
+    Schema(SchemaOptions),
+    /// Say what this machine offers and what that protects.
+    Doctor(DoctorOptions),
+}
+
+/// What becomes of processes that outlive the command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SurvivorsArg {
+    Adopt,
+    Kill,
+    Leave,
+}
+
+/// What the timeout does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OnTimeoutArg {
+    Kill,
+    Background,
+}
+
+/// Options that `run` and `start` share.
+#[derive(Debug, Args)]
+pub(crate) struct CommandOptions {
+    /// Working directory of the command.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
+    /// Set an environment variable (repeatable).
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub(crate) env: Vec<OsString>,
+    /// Wall-clock limit: 500ms, 30s, 10m, 2h; 0 is none.
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
+    pub(crate) timeout: Option<Duration>,
+    /// What the timeout does.
+    #[arg(long, value_enum, default_value = "kill")]
+    pub(crate) on_timeout: OnTimeoutArg,
+    /// What becomes of processes that outlive the command.
+    #[arg(long, value_enum, default_value = "adopt")]
+    pub(crate) survivors: SurvivorsArg,
+    /// Time between the first signal and SIGKILL.
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse, default_value = "5s")]
+    pub(crate) grace: Duration,
+    /// What the command is for.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) description: Option<String>,
+    /// Send stdout and stderr to one pipe, where their order matters.
+    #[arg(long)]
+    pub(crate) merge: bool,
+    /// Most bytes of output that are kept: 64M, 1G.
+    #[arg(long, value_name = "SIZE", value_parser = duration::parse_size)]
+    pub(crate) output_cap: Option<u64>,
+    /// Session id.
+    #[arg(long, value_name = "SESSION")]
+    pub(crate) session: Option<String>,
+    /// Bind the task to the life of this process.
+    #[arg(long, value_name = "PID")]
+    pub(crate) owner_pid: Option<i32>,
+    /// Let the task go on when its owner ends.
+    #[arg(long)]
+    pub(crate) keep: bool,
+    /// Run without the policy check (this version has none; recorded by later ones).
+    #[arg(long)]
+    pub(crate) no_check: bool,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Read the command line from this file (- for standard input).
+    #[arg(long, value_name = "FILE", conflicts_with = "command")]
+    pub(crate) command_file: Option<PathBuf>,
+    /// One word is a line for bash; several are a program and its arguments, run without a shell.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunOptions {
+    /// Most characters of each stream in --json, --events and --report.
+    #[arg(long, value_name = "CHARS", default_value_t = kennel::MAX_OUTPUT_DEFAULT)]
+    pub(crate) max_output: usize,
+    /// stdout and stderr are the caller's; nothing is captured.
+    #[arg(long)]
+    pub(crate) tty: bool,
+    /// Print events as they happen, one JSON object a line.
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) events: bool,
+    /// Write the final JSON object into this file.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) command: CommandOptions,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StartOptions {
+    #[command(flatten)]
+    pub(crate) command: CommandOptions,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TasksOptions {
+    /// Also finished foreground calls.
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Only tasks of this session.
+    #[arg(long, value_name = "SESSION")]
+    pub(crate) session: Option<String>,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum StreamArg {
+    Stdout,
+    Stderr,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OutputOptions {
+    /// Task id or the beginning of one.
+    #[arg(value_name = "ID")]
+    pub(crate) id: String,
+    /// Go on until nothing of the task is left.
+    #[arg(long)]
+    pub(crate) follow: bool,
+    /// The last N lines.
+    #[arg(long, value_name = "N", conflicts_with = "from")]
+    pub(crate) tail: Option<u64>,
+    /// From this byte offset.
+    #[arg(long, value_name = "OFFSET")]
+    pub(crate) from: Option<u64>,
+    /// Only lines that match this regular expression.
+    #[arg(long, value_name = "RE")]
+    pub(crate) grep: Option<String>,
+    /// Only this stream.
+    #[arg(long, value_enum)]
+    pub(crate) stream: Option<StreamArg>,
+    /// Exactly the bytes that are kept.
+    #[arg(long)]
+    pub(crate) raw: bool,
+    /// Print JSON.
+    #[arg(long, conflicts_with_all = ["follow", "raw"])]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct WaitOptions {
+    /// Task ids or beginnings of them.
+    #[arg(value_name = "ID", required = true)]
+    pub(crate) ids: Vec<String>,
+    /// Until nothing of the task is left, not only its leader.
+    #[arg(long)]
+    pub(crate) tree: bool,
+    /// Give up after this long: exit 124, the tasks are left alone.
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
+    pub(crate) timeout: Option<Duration>,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct KillOptions {
+    /// Task ids or beginnings of them.
+    #[arg(value_name = "ID", required = true)]
+    pub(crate) ids: Vec<String>,
+    /// First signal.
+    #[arg(long, value_name = "TERM|INT|KILL", default_value = "TERM")]
+    pub(crate) signal: String,
+    /// Time between the first signal and SIGKILL.
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse, default_value = "5s")]
+    pub(crate) grace: Duration,
+    /// No SIGKILL: what does not heed the signal lives on.
+    #[arg(long)]
+    pub(crate) no_force: bool,
+    /// Do not ask.
+    #[arg(long)]
+    pub(crate) yes: bool,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GcOptions {
+    /// Remove tasks that ended longer ago.
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse, default_value = "1h")]
+    pub(crate) older_than: Duration,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SchemaOptions {
+    /// Which; without a name, the names.
+    #[arg(value_name = "NAME")]
+    pub(crate) name: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DoctorOptions {
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}

@@ -1,0 +1,25 @@
+//! `kennel gc`: recover lost tasks, remove expired output.
+
+use kennel::Kennel;
+
+use crate::args::GcOptions;
+use crate::fault::Fault;
+use crate::render;
+
+/// Collects.
+pub(crate) async fn gc(options: &GcOptions) -> Result<u8, Fault> {
+    let kennel = Kennel::builder().build().await.map_err(|error| Fault::not_done(&error))?;
+    let done = kennel.collect(options.older_than);
+    if options.json {
+        render::json(&done);
+        return Ok(0);
+    }
+    for id in &done.recovered {
+        render::answer(&format!("recovered {id}: its keepers were dead; what was left of it has been ended\n"));
+    }
+    for problem in &done.unreadable {
+        render::note(&format!("left alone: {problem}"));
+    }
+    render::answer(&format!("{} recovered, {} removed\n", done.recovered.len(), done.removed.len()));
+    Ok(0)
+}

@@ -1,0 +1,132 @@
+//! `kennel output`: reading without changing anything.
+
+use kennel::{Chunk, Error, Kennel, News, Pace, Read, Scope, Stream, Task};
+use regex::Regex;
+
+use crate::args::{OutputOptions, StreamArg};
+use crate::fault::Fault;
+use crate::render;
+use crate::sink::Sink;
+use crate::tasks::registry;
+
+/// Reads.
+pub(crate) async fn output(options: OutputOptions) -> Result<u8, Fault> {
+    let kennel: Kennel = registry().await?;
+    let task = kennel.task(&options.id).await.map_err(|error| Fault::not_done(&error))?;
+    let filter = options.grep.as_deref().map(pattern).transpose()?;
+    if options.follow || options.raw {
+        return copy(&task, &options, filter).await;
+    }
+    let mut read = match options.tail {
+        Some(lines) => Read::tail(lines),
+        None => Read::from(options.from.unwrap_or(0)),
+    };
+    if let Some(stream) = options.stream {
+        read = read.stream(stream.into());
+    }
+    let mut page = task.read(read).await.map_err(|error| Fault::not_done(&error))?;
+    if let Some(filter) = &filter {
+        page.text = page.text.lines().filter(|line| filter.is_match(line)).fold(String::new(), |text, line| text + line + "\n");
+    }
+    if options.json {
+        render::json(&page);
+    } else {
+        render::answer(&page.text);
+    }
+    Ok(0)
+}
+
+fn pattern(text: &str) -> Result<Regex, Fault> {
+    Regex::new(text).map_err(|error| {
+        Fault::not_done(&Error::Pattern { pattern: text.to_owned(), why: error.to_string() })
+    })
+}
+
+/// The bytes as they are, to the end of what is kept or, with `--follow`, to the end of the task.
+async fn copy(task: &Task, options: &OutputOptions, filter: Option<Regex>) -> Result<u8, Fault> {
+    let done = |error: Error| Fault::not_done(&error);
+    let from = match options.tail {
+        Some(lines) => task.tail_offset(lines).map_err(done)?,
+        None => options.from.unwrap_or(0),
+    };
+    let mut out = Copier { sink: Sink::new(rustix::stdio::stdout()), filter, line: Vec::new() };
+    let wanted = options.stream.map(Stream::from);
+    if !options.follow {
+        let mut at = from;
+        loop {
+            let (chunks, next) = task.chunks(at).map_err(done)?;
+            if next == at {
+                break;
+            }
+            at = next;
+            if !out.take(chunks, wanted).await {
+                return Ok(0);
+            }
+        }
+        out.finish().await;
+        return Ok(0);
+    }
+    let mut feed = task.feed_from(from, Pace::Free, Scope::Tree).await;
+    while let Some(news) = feed.next().await.map_err(done)? {
+        match news {
+            News::Chunk(chunk) => {
+                if !out.take(vec![chunk], wanted).await {
+                    return Ok(0);
+                }
+            }
+            News::Gap(bytes) => render::note(&format!("{bytes} bytes are no longer kept")),
+            _ => {}
+        }
+    }
+    out.finish().await;
+    Ok(0)
+}
+
+struct Copier {
+    sink: Sink,
+    filter: Option<Regex>,
+    line: Vec<u8>,
+}
+
+impl Copier {
+    /// Writes chunks; false when the reader has gone.
+    async fn take(&mut self, chunks: Vec<Chunk>, wanted: Option<Stream>) -> bool {
+        for chunk in chunks.into_iter().filter(|chunk| wanted.is_none_or(|wanted| chunk.stream == wanted)) {
+            if !self.write(&chunk.bytes).await {
+                return false;
+            }
+        }
+        true
+    }
+
+    async fn write(&mut self, bytes: &[u8]) -> bool {
+        let Some(filter) = &self.filter else { return self.sink.write_all(bytes).await.is_ok() };
+        let mut kept = Vec::new();
+        for byte in bytes {
+            self.line.push(*byte);
+            if *byte == b'\n' {
+                if filter.is_match(&String::from_utf8_lossy(&self.line)) {
+                    kept.append(&mut self.line);
+                }
+                self.line.clear();
+            }
+        }
+        self.sink.write_all(&kept).await.is_ok()
+    }
+
+    async fn finish(&mut self) {
+        let rest = std::mem::take(&mut self.line);
+        if self.filter.as_ref().is_some_and(|filter| !rest.is_empty() && filter.is_match(&String::from_utf8_lossy(&rest))) {
+            let _reader_gone = self.sink.write_all(&rest).await;
+        }
+    }
+}
+
+impl From<StreamArg> for Stream {
+    fn from(stream: StreamArg) -> Self {
+        match stream {
+            StreamArg::Stdout => Self::Stdout,
+            StreamArg::Stderr => Self::Stderr,
+        }
+    }
+}

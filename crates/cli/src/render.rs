@@ -1,0 +1,137 @@
+//! The one renderer: everything that a person sees goes through here. Untrusted text is escaped, always.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "the one place that speaks to people")]
+
+use std::fmt::Write as _;
+use std::io::{IsTerminal, Write as _};
+
+use comfy_table::{ContentArrangement, Table, presets};
+use serde::Serialize;
+
+/// A line for a person on stderr, with our name.
+pub(crate) fn note(text: &str) {
+    eprintln!("kennel: {}", escape_lines(text));
+}
+
+/// What happened, and what to do.
+pub(crate) fn error(what: &str, hint: Option<&str>) {
+    eprintln!("kennel: {}", escape_lines(what));
+    if let Some(hint) = hint {
+        eprintln!("  hint: {}", escape_lines(hint));
+    }
+}
+
+/// Text that is an answer, on stdout. A reader that has gone is not our failure.
+pub(crate) fn answer(text: &str) {
+    let mut out = std::io::stdout().lock();
+    let _reader_gone = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}
+
+/// One JSON object.
+pub(crate) fn json<T: Serialize>(value: &T) {
+    match serde_json::to_string_pretty(value) {
+        Ok(text) => answer(&format!("{text}\n")),
+        Err(error) => note(&format!("failed to write JSON: {error}")),
+    }
+}
+
+/// One JSON object on one line.
+pub(crate) fn json_line<T: Serialize>(value: &T) {
+    if let Ok(text) = serde_json::to_string(value) {
+        answer(&format!("{text}\n"));
+    }
+}
+
+/// A table of untrusted cells.
+pub(crate) fn table(head: &[&str], rows: &[Vec<String>]) {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+    table.set_header(head.iter().copied());
+    for row in rows {
+        table.add_row(row.iter().map(|cell| escape(cell)));
+    }
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 2));
+    }
+    let text = table.to_string().lines().fold(String::new(), |mut text, line| {
+        let _infallible = writeln!(text, "{}", line.trim_end());
+        text
+    });
+    answer(&text);
+}
+
+/// Lines of a small panel: name and value.
+pub(crate) fn panel(title: &str, lines: &[(&str, String)]) {
+    let width = lines.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    let mut text = format!("{}\n", escape(title));
+    for (name, value) in lines {
+        let _infallible = writeln!(text, "  {name:width$}  {}", escape(value));
+    }
+    answer(&text);
+}
+
+/// Control, ANSI and bidirectional characters made visible, so that no name or command can speak to the terminal.
+pub(crate) fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '\n' => out.push_str("\\n"),
+            '\t' => out.push_str("\\t"),
+            '\r' => out.push_str("\\r"),
+            _ if is_unsafe(character) => {
+                let _infallible = write!(out, "\\u{{{:x}}}", u32::from(character));
+            }
+            _ => out.push(character),
+        }
+    }
+    out
+}
+
+fn escape_lines(text: &str) -> String {
+    text.split('\n').map(escape).collect::<Vec<_>>().join("\n  ")
+}
+
+fn is_unsafe(character: char) -> bool {
+    character.is_control()
+        || matches!(character, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+}
+
+/// At most `width` characters, the end cut.
+pub(crate) fn shorten(text: &str, width: usize) -> String {
+    if text.chars().count() <= width {
+        return text.to_owned();
+    }
+    let kept: String = text.chars().take(width.saturating_sub(1)).collect();
+    format!("{kept}…")
+}
+
+/// Columns of the terminal on stdout; `None` where it is none.
+pub(crate) fn width() -> Option<usize> {
+    let out = std::io::stdout();
+    if !out.is_terminal() {
+        return None;
+    }
+    rustix::termios::tcgetwinsize(out).ok().map(|size| usize::from(size.ws_col)).filter(|width| *width > 20)
+}
+
+/// `12 s ago`, `5 min ago`, `3 h ago`, `2 d ago`.
+pub(crate) fn ago(seconds: i64) -> String {
+    match seconds.max(0) {
+        seconds @ 0..60 => format!("{seconds} s ago"),
+        seconds @ 60..3600 => format!("{} min ago", seconds / 60),
+        seconds @ 3600..86_400 => format!("{} h ago", seconds / 3600),
+        seconds => format!("{} d ago", seconds / 86_400),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_speaks_to_the_terminal() {
+        let hostile = "\x1b]52;c;aGk=\x07\x1b]0;title\x07\u{202e}evil\u{9b}31m\r";
+        let shown = escape(hostile);
+        assert!(shown.chars().all(|character| !is_unsafe(character)), "{shown}");
+        assert_eq!(escape("naïve €"), "naïve €");
+    }
+}

@@ -1,0 +1,377 @@
+//! `kennel run`: a wrapper that changes nothing it was not asked to. Streams, then exits with the command's status.
+
+use std::ffi::OsString;
+use std::io::Read as _;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use kennel::{
+    Door, ForkedGuard, GuardStart, Kennel, Kill, News, OnOwnerExit, OnTimeout, Outcome, Output, Pace, Request, Scope,
+    Session, Status, Stdin, Stream, Survivors, Task,
+};
+
+use crate::args::{CommandOptions, OnTimeoutArg, RunOptions, SurvivorsArg};
+use crate::fault::Fault;
+use crate::render;
+use crate::sink::Sink;
+use crate::sys::{Caught, Signals, Terminal, stop_self};
+
+const ENDING: [i32; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
+
+/// Runs the command.
+pub(crate) async fn run(options: RunOptions, passed: Vec<i32>) -> Result<u8, Fault> {
+    let json = options.command.json;
+    let report = options.report.clone();
+    match try_run(options, passed).await {
+        Ok(code) => Ok(code),
+        Err(fault) if json || report.is_some() => {
+            let outcome = failed_outcome(&fault);
+            if json {
+                render::json(&outcome);
+            }
+            if let Some(file) = report {
+                write_report(&file, &outcome)?;
+            }
+            Err(fault)
+        }
+        Err(fault) => Err(fault),
+    }
+}
+
+async fn try_run(options: RunOptions, passed: Vec<i32>) -> Result<u8, Fault> {
+    let terminal = Terminal::of_caller();
+    // A signal that the caller ignores (nohup) stays ignored; a wrapper is not to undo that.
+    let signals = Signals::catch(&caught_signals(terminal.is_some())).context("catch signals").map_err(Fault::own)?;
+    let guard = GuardStart::Fork(ForkedGuard { wrapper: true, passed });
+    let session = open_session(&options.command, guard).await?;
+    let request = request(&options, terminal.as_ref())?;
+    let task = session.foreground(request).await.map_err(|error| Fault::of_command(&error))?;
+    let mode = if options.events {
+        Mode::Events
+    } else if options.command.json {
+        Mode::Quiet
+    } else {
+        Mode::Stream
+    };
+    let mut watch = Watch { task: &task, signals, terminal, grace: options.command.grace, interrupted: None };
+    watch.follow(mode).await?;
+    let interrupted = watch.interrupted;
+    let terminal = watch.terminal.take();
+    finish(&options, &task, interrupted, terminal).await
+}
+
+fn caught_signals(on_terminal: bool) -> Vec<i32> {
+    let mut signals: Vec<i32> = ENDING.to_vec();
+    if !on_terminal {
+        // On a terminal Ctrl-Z stops the command and us together, and `fg` continues both: the kernel's work.
+        signals.push(libc::SIGTSTP);
+    }
+    signals.retain(|signal| !is_ignored(*signal));
+    signals
+}
+
+/// `/proc/self/status` rather than `sigaction(2)`: a read that changes nothing.
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
+}
+
+/// Opens the session of `run` or `start`.
+pub(crate) async fn open_session(options: &CommandOptions, guard: GuardStart) -> Result<Session, Fault> {
+    let kennel = Kennel::builder().build().await.map_err(|error| Fault::of_command(&error))?;
+    if let Some(notice) = kennel.state_dir_notice() {
+        render::note(notice);
+    }
+    let mut session = kennel.session().door(Door::Wrapper).guard(guard);
+    if let Some(id) = &options.session {
+        session = session.id(id);
+    }
+    if let Some(owner) = options.owner_pid {
+        session = session.owner(owner);
+    }
+    session.open().await.map_err(|error| Fault::of_command(&error))
+}
+
+fn request(options: &RunOptions, terminal: Option<&Terminal>) -> Result<Request, Fault> {
+    let keep = if options.command.keep { OnOwnerExit::Keep } else { OnOwnerExit::Kill };
+    let mut request = common_request(&options.command)?
+        .stdin(Stdin::Inherit)
+        .on_owner_exit(keep)
+        .max_output(options.max_output);
+    if options.tty {
+        request = request.output(Output::Inherit);
+    }
+    if let Some(terminal) = terminal {
+        request = request.in_process_group(terminal.group);
+    }
+    Ok(request)
+}
+
+/// What `run` and `start` ask alike.
+pub(crate) fn common_request(options: &CommandOptions) -> Result<Request, Fault> {
+    let mut request = command(options)?
+        .grace(options.grace)
+        .on_timeout(match options.on_timeout {
+            OnTimeoutArg::Kill => OnTimeout::Kill,
+            OnTimeoutArg::Background => OnTimeout::Background,
+        })
+        .survivors(match options.survivors {
+            SurvivorsArg::Adopt => Survivors::Adopt,
+            SurvivorsArg::Kill => Survivors::Kill,
+            SurvivorsArg::Leave => Survivors::Leave,
+        });
+    if let Some(timeout) = options.timeout {
+        request = request.timeout(timeout);
+    }
+    if let Some(cwd) = &options.cwd {
+        request = request.cwd(cwd);
+    }
+    if let Some(text) = &options.description {
+        request = request.description(text);
+    }
+    if let Some(bytes) = options.output_cap {
+        request = request.output_cap_bytes(bytes);
+    }
+    if options.merge {
+        request = request.output(Output::Merged);
+    }
+    for variable in &options.env {
+        let (name, value) = split_variable(variable)?;
+        request = request.env(name, value);
+    }
+    Ok(request)
+}
+
+fn command(options: &CommandOptions) -> Result<Request, Fault> {
+    if let Some(file) = &options.command_file {
+        return Ok(Request::shell(read_command(file)?));
+    }
+    match options.command.as_slice() {
+        [] => Err(Fault::usage("no command was given", "kennel run 'make test', or kennel run -- make test")),
+        [line] => Ok(Request::shell(line)),
+        argv => Ok(Request::argv(argv)),
+    }
+}
+
+fn read_command(file: &Path) -> Result<OsString, Fault> {
+    let mut bytes = Vec::new();
+    let read = if file.as_os_str() == "-" {
+        std::io::stdin().lock().read_to_end(&mut bytes).map(drop)
+    } else {
+        std::fs::read(file).map(|content| bytes = content)
+    };
+    read.map_err(|error| Fault::usage(format!("the command file {}: {error}", file.display()), "name a readable file, or - for standard input"))?;
+    Ok(OsString::from_vec(bytes))
+}
+
+fn split_variable(variable: &OsString) -> Result<(OsString, OsString), Fault> {
+    let bytes = variable.as_bytes();
+    match bytes.iter().position(|byte| *byte == b'=') {
+        Some(at) if at > 0 => {
+            let (name, value) = bytes.split_at(at);
+            let value = value.get(1..).unwrap_or_default();
+            Ok((OsString::from_vec(name.to_vec()), OsString::from_vec(value.to_vec())))
+        }
+        _ => Err(Fault::usage(format!("--env {}: not NAME=VALUE", variable.to_string_lossy()), "write --env NAME=VALUE")),
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Stream,
+    Events,
+    Quiet,
+}
+
+/// A running command and everything that can happen to its caller.
+struct Watch<'task> {
+    task: &'task Task,
+    signals: Signals,
+    terminal: Option<Terminal>,
+    grace: Duration,
+    interrupted: Option<i32>,
+}
+
+impl Watch<'_> {
+    async fn follow(&mut self, mode: Mode) -> Result<(), Fault> {
+        match mode {
+            Mode::Stream => self.stream().await,
+            Mode::Events => self.events().await,
+            Mode::Quiet => self.quiet().await,
+        }
+    }
+
+    async fn stream(&mut self) -> Result<(), Fault> {
+        let mut out = Sink::new(rustix::stdio::stdout());
+        let mut err = Sink::new(rustix::stdio::stderr());
+        let mut feed = self.task.feed(Pace::Lossless, Scope::Leader).await;
+        loop {
+            let news = tokio::select! {
+                news = feed.next() => news.map_err(|error| Fault::of_command(&error))?,
+                caught = self.signals.next() => {
+                    self.obey(caught).await;
+                    continue;
+                }
+            };
+            match news {
+                Some(News::Chunk(chunk)) => {
+                    let sink = if chunk.stream == Stream::Stdout { &mut out } else { &mut err };
+                    self.write(sink, &chunk.bytes).await;
+                }
+                Some(News::Gap(bytes)) => render::note(&format!("{bytes} bytes of output were dropped")),
+                Some(News::Started(_) | News::Notice(_)) => {}
+                Some(News::Ended(_) | News::Lost) | None => return Ok(()),
+            }
+        }
+    }
+
+    /// Writes while listening for signals: a reader that pages must not make us deaf.
+    async fn write(&mut self, sink: &mut Sink, bytes: &[u8]) {
+        let written = {
+            let write = sink.write_all(bytes);
+            tokio::pin!(write);
+            loop {
+                tokio::select! {
+                    written = &mut write => break written,
+                    caught = self.signals.next() => {
+                        self.obey(caught).await;
+                        if self.interrupted.is_some() {
+                            return;
+                        }
+                    }
+                }
+            }
+        };
+        if written.is_err() && self.interrupted.is_none() {
+            // The reader has gone. What a command of its own would get is SIGPIPE.
+            self.interrupted = Some(libc::SIGPIPE);
+            self.task.cancel(&Kill::with_signal(libc::SIGPIPE).grace(self.grace).as_cancel()).await;
+        }
+    }
+
+    async fn events(&mut self) -> Result<(), Fault> {
+        let mut events = self.task.events();
+        loop {
+            tokio::select! {
+                event = events.next() => match event {
+                    Some(event) => render::json_line(&event),
+                    None => return Ok(()),
+                },
+                caught = self.signals.next() => self.obey(caught).await,
+            }
+        }
+    }
+
+    async fn quiet(&mut self) -> Result<(), Fault> {
+        let task = self.task.clone();
+        let outcome = task.outcome();
+        tokio::pin!(outcome);
+        loop {
+            tokio::select! {
+                outcome = &mut outcome => return outcome.map(drop).map_err(|error| Fault::of_command(&error)),
+                caught = self.signals.next() => self.obey(caught).await,
+            }
+        }
+    }
+
+    /// The first ending signal takes the kill path; a second one skips the grace.
+    async fn obey(&mut self, caught: Caught) {
+        if caught.number == libc::SIGTSTP {
+            self.task.pause().await;
+            stop_self();
+            self.task.resume().await;
+            return;
+        }
+        if self.interrupted.is_some() {
+            self.task.cancel(&Kill::now().as_cancel()).await;
+            return;
+        }
+        self.interrupted = Some(caught.number);
+        // Ctrl-C reached the command when it reached us; a second SIGINT means "at once" to many programs.
+        let shared = caught.from_terminal && self.terminal.is_some();
+        let first = if shared { libc::SIGCONT } else { caught.number };
+        self.task.cancel(&Kill::with_signal(first).grace(self.grace).as_cancel()).await;
+    }
+}
+
+async fn finish(
+    options: &RunOptions,
+    task: &Task,
+    interrupted: Option<i32>,
+    terminal: Option<Terminal>,
+) -> Result<u8, Fault> {
+    let outcome = task.outcome().await.map_err(|error| Fault::of_command(&error))?;
+    if !outcome.survivors.is_empty() || outcome.status == Status::Running {
+        let _it_ended_meanwhile = task.keep().await;
+        name_survivors(&outcome);
+    }
+    let by_force = !matches!(outcome.end, Some(kennel::End::Exited { .. }));
+    if let Some(terminal) = terminal.filter(|_| by_force) {
+        terminal.restore();
+    }
+    if options.command.json {
+        render::json(&outcome);
+    }
+    if let Some(file) = &options.report {
+        write_report(file, &outcome)?;
+    }
+    if let Some(kennel::End::NotStarted { why }) = &outcome.end {
+        render::error(why, None);
+    }
+    if matches!(outcome.end, Some(kennel::End::TimedOut)) && !options.command.json && !options.events {
+        render::note(&format!("timed out after {} ms; everything it started has been ended", outcome.duration_ms));
+    }
+    Ok(match interrupted {
+        Some(signal) => u8::try_from(128 + signal).unwrap_or(125),
+        None => exit_status(&outcome),
+    })
+}
+
+/// The exit status of `run` and `wait` for an outcome.
+pub(crate) fn exit_status(outcome: &Outcome) -> u8 {
+    match outcome.exit_code {
+        Some(code) => u8::try_from(code).unwrap_or(125),
+        // It went to the background at its timeout.
+        None => 124,
+    }
+}
+
+fn name_survivors(outcome: &Outcome) {
+    let id = &outcome.task_id;
+    if outcome.status == Status::Running {
+        return render::note(&format!("the command goes on in the background; kennel kill {id} ends it"));
+    }
+    for survivor in &outcome.survivors {
+        render::note(&format!("still running: {} (pid {})", render::shorten(&survivor.command, 60), survivor.pid));
+    }
+    render::note(&format!("kennel kill {id} ends {}", if outcome.survivors.len() == 1 { "it" } else { "them" }));
+}
+
+fn write_report(file: &Path, outcome: &impl serde::Serialize) -> Result<(), Fault> {
+    let write = || -> anyhow::Result<()> {
+        let mut text = serde_json::to_vec_pretty(outcome)?;
+        text.push(b'\n');
+        std::fs::write(file, text)?;
+        Ok(())
+    };
+    write().with_context(|| format!("write the report {}", file.display())).map_err(Fault::own)
+}
+
+/// Our own failure in the shape of a result.
+fn failed_outcome(fault: &Fault) -> serde_json::Value {
+    let mut error = serde_json::json!({"code": "failed", "message": fault.what()});
+    if let Some(hint) = fault.hint() {
+        error["hint"] = hint.into();
+    }
+    serde_json::json!({
+        "status": "failed", "success": false, "stdout": "", "stderr": "", "exit_code": -1, "duration_ms": 0,
+        "truncated": false, "stdout_bytes": 0, "stderr_bytes": 0, "dropped_bytes": 0, "task_id": "", "session_id": "",
+        "end": {"cause": "not_started", "why": fault.what()}, "cwd": "", "survivors": [], "background_pids": [],
+        "boundary": "subreaper", "protections": [],
+        "usage": {"user_ms": 0, "system_ms": 0, "max_rss_bytes": 0, "processes_peak": 0}, "invalid_utf8": 0,
+        "error": error,
+    })
+}

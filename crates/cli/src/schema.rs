@@ -1,0 +1,40 @@
+//! `kennel schema`: the shapes of everything machine-readable.
+
+use schemars::{Schema, schema_for};
+
+use crate::args::SchemaOptions;
+use crate::fault::Fault;
+use crate::render;
+use crate::start::StartReport;
+
+const NAMES: [&str; 9] = ["outcome", "event", "task", "tasks", "task_output", "kill", "start", "gc", "doctor"];
+
+/// Prints a schema, or the names.
+pub(crate) fn schema(options: &SchemaOptions) -> Result<u8, Fault> {
+    let Some(name) = &options.name else {
+        render::answer(&format!("{}\n", NAMES.join("\n")));
+        return Ok(0);
+    };
+    match named(&name.to_lowercase()) {
+        Some(schema) => {
+            render::json(&schema);
+            Ok(0)
+        }
+        None => Err(Fault::usage(format!("there is no schema {name:?}"), format!("one of {}", NAMES.join(", ")))),
+    }
+}
+
+fn named(name: &str) -> Option<Schema> {
+    Some(match name {
+        "outcome" => schema_for!(kennel::Outcome),
+        "event" => schema_for!(kennel::Event),
+        "task" => schema_for!(kennel::TaskInfo),
+        "tasks" => schema_for!(kennel::TaskList),
+        "task_output" | "output" => schema_for!(kennel::TaskOutput),
+        "kill" => schema_for!(kennel::KillReport),
+        "start" => schema_for!(StartReport),
+        "gc" => schema_for!(kennel::Collected),
+        "doctor" => schema_for!(kennel::Probe),
+        _ => return None,
+    })
+}

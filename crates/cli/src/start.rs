@@ -1,0 +1,39 @@
+//! `kennel start`: the id on the last line, and back at once.
+
+use kennel::{ForkedGuard, GuardStart, OnOwnerExit};
+use serde::Serialize;
+
+use crate::args::StartOptions;
+use crate::fault::Fault;
+use crate::render;
+use crate::run::{common_request, open_session};
+
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub(crate) struct StartReport {
+    /// Task id.
+    pub(crate) task_id: String,
+    /// Leader.
+    pub(crate) pid: i32,
+    /// Where its output is kept.
+    pub(crate) output_file: String,
+}
+
+/// Starts the command.
+pub(crate) async fn start(options: StartOptions) -> Result<u8, Fault> {
+    let guard = GuardStart::Fork(ForkedGuard::default());
+    let session = open_session(&options.command, guard).await?;
+    // Without an owner the task is on its own; with one it lives as long as that.
+    let bound = options.command.owner_pid.is_some() && !options.command.keep;
+    let request =
+        common_request(&options.command)?.on_owner_exit(if bound { OnOwnerExit::Kill } else { OnOwnerExit::Keep });
+    let task = session.start(request).await.map_err(|error| Fault::of_command(&error))?;
+    let pid = task.pid().await.map_err(|error| Fault::of_command(&error))?;
+    if options.command.json {
+        let info = task.info().map_err(|error| Fault::of_command(&error))?;
+        let output_file = info.output_file.unwrap_or_default();
+        render::json(&StartReport { task_id: task.id().to_owned(), pid, output_file });
+    } else {
+        render::answer(&format!("{}\n", task.id()));
+    }
+    Ok(0)
+}

@@ -1,0 +1,134 @@
+//! Signals of the caller, its descriptors and its terminal.
+#![expect(unsafe_code, reason = "signalfd, the signal mask and registering descriptors have no safe wrapper")]
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+use rustix::io::FdFlags;
+use rustix::termios::{OptionalActions, Termios, isatty, tcgetattr, tcgetpgrp, tcsetattr};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+/// Descriptors above 2 that this process was started with and that an exec would pass on.
+pub(crate) fn inherited_descriptors() -> Vec<i32> {
+    let Ok(entries) = std::fs::read_dir("/proc/self/fd") else { return Vec::new() };
+    entries
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .filter(|fd: &i32| *fd > 2)
+        // SAFETY: only its flags are read; the directory's own descriptor is close-on-exec and so left out.
+        .filter(|fd| {
+            let borrowed = unsafe { BorrowedFd::borrow_raw(*fd) };
+            rustix::io::fcntl_getfd(borrowed).is_ok_and(|flags| !flags.contains(FdFlags::CLOEXEC))
+        })
+        .collect()
+}
+
+/// A signal, and whether the kernel sent it: a terminal's Ctrl-C, which the whole foreground group has got.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Caught {
+    pub(crate) number: i32,
+    pub(crate) from_terminal: bool,
+}
+
+/// Signals of this process as a stream.
+#[derive(Debug)]
+pub(crate) struct Signals {
+    fd: AsyncFd<OwnedFd>,
+}
+
+impl Signals {
+    /// Blocks the signals and reads them instead. An ignored one stays ignored.
+    pub(crate) fn catch(numbers: &[i32]) -> io::Result<Self> {
+        let mut set = MaybeUninit::<libc::sigset_t>::uninit();
+        // SAFETY: writes a whole sigset_t through a valid pointer.
+        unsafe { libc::sigemptyset(set.as_mut_ptr()) };
+        for number in numbers {
+            // SAFETY: the set was initialised above.
+            unsafe { libc::sigaddset(set.as_mut_ptr(), *number) };
+        }
+        // SAFETY: the set is initialised; the old mask is not asked for.
+        unsafe { libc::sigprocmask(libc::SIG_BLOCK, set.as_ptr(), std::ptr::null_mut()) };
+        // SAFETY: the set is initialised; -1 asks for a new descriptor.
+        let fd = unsafe { libc::signalfd(-1, set.as_ptr(), libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) };
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the descriptor is new and ours alone.
+        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+        Ok(Self { fd: async_fd(fd, Interest::READABLE)? })
+    }
+
+    /// The next signal.
+    pub(crate) async fn next(&self) -> Caught {
+        let read = |fd: &OwnedFd| {
+            let mut bytes = [0u8; size_of::<libc::signalfd_siginfo>()];
+            rustix::io::read(fd, &mut bytes)?;
+            // ssi_signo, ssi_errno, ssi_code: the first three 32-bit words (signalfd(2)).
+            let word = |at: usize| bytes.get(at..at + 4).and_then(|word| word.first_chunk::<4>()).map_or(0, |word| i32::from_ne_bytes(*word));
+            Ok(Caught { number: word(0), from_terminal: word(8) == libc::SI_KERNEL })
+        };
+        match self.fd.async_io(Interest::READABLE, read).await {
+            Ok(caught) => caught,
+            Err(_no_signals_any_more) => std::future::pending().await,
+        }
+    }
+}
+
+/// Stops this process as the terminal's or another's wish says, after the task has been stopped.
+pub(crate) fn stop_self() {
+    // SAFETY: no memory is involved.
+    unsafe { libc::raise(libc::SIGSTOP) };
+}
+
+/// The caller's terminal.
+#[derive(Debug)]
+pub(crate) struct Terminal {
+    tty: OwnedFd,
+    modes: Termios,
+    /// Our process group.
+    pub(crate) group: i32,
+}
+
+impl Terminal {
+    /// The terminal on one of the standard descriptors that is also our controlling one.
+    pub(crate) fn of_caller() -> Option<Self> {
+        let on = |fd: BorrowedFd<'_>| -> Option<Self> {
+            if !isatty(fd) {
+                return None;
+            }
+            tcgetpgrp(fd).ok()?;
+            let tty = rustix::io::fcntl_dupfd_cloexec(fd, 3).ok()?;
+            let modes = tcgetattr(&tty).ok()?;
+            Some(Self { tty, modes, group: rustix::process::getpgrp().as_raw_nonzero().get() })
+        };
+        on(rustix::stdio::stdin()).or_else(|| on(rustix::stdio::stdout())).or_else(|| on(rustix::stdio::stderr()))
+    }
+
+    /// Puts the modes back that the command may have changed before something ended it. Only from the foreground:
+    /// another job's modes are not ours.
+    pub(crate) fn restore(&self) {
+        if tcgetpgrp(&self.tty).is_ok_and(|group| group.as_raw_nonzero().get() == self.group) {
+            let _terminal_gone = tcsetattr(&self.tty, OptionalActions::Drain, &self.modes);
+        }
+    }
+}
+
+/// A second open file description of the same pipe or terminal, which can be non-blocking without the other users of
+/// descriptor `fd` noticing; `None` for files and sockets.
+pub(crate) fn reopen_nonblocking(fd: impl AsFd) -> Option<OwnedFd> {
+    use rustix::fs::{FileType, Mode, OFlags, fstat, open};
+    let stat = fstat(&fd).ok()?;
+    if !matches!(FileType::from_raw_mode(stat.st_mode), FileType::Fifo | FileType::CharacterDevice) {
+        return None;
+    }
+    let path = format!("/proc/self/fd/{}", fd.as_fd().as_raw_fd());
+    open(path, OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty()).ok()
+}
+
+/// Registers a descriptor that this value then owns alone.
+pub(crate) fn async_fd(fd: OwnedFd, interest: Interest) -> io::Result<AsyncFd<OwnedFd>> {
+    // SAFETY: an `OwnedFd` is valid and stays open; nobody replaces or closes it while the `AsyncFd` owns it.
+    Ok(unsafe { AsyncFd::register_with_interest(fd, interest) }?)
+}

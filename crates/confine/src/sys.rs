@@ -1,0 +1,95 @@
+//! The calls that rustix does not wrap. All are async-signal-safe.
+#![expect(unsafe_code, reason = "signal dispositions, masks and execve have no safe wrapper")]
+
+use std::ffi::{CStr, c_char};
+use std::mem::MaybeUninit;
+
+use rustix::io::{Errno, Result};
+
+/// The two masks that Kennel ever sets.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Mask {
+    Empty,
+    Full,
+}
+
+pub(crate) fn set_mask(mask: Mask) -> Result<()> {
+    let mut set = MaybeUninit::<libc::sigset_t>::uninit();
+    match mask {
+        // SAFETY: writes a whole sigset_t through a valid pointer.
+        Mask::Empty => unsafe { libc::sigemptyset(set.as_mut_ptr()) },
+        // SAFETY: as above.
+        Mask::Full => unsafe { libc::sigfillset(set.as_mut_ptr()) },
+    };
+    // SAFETY: `set` was initialised above; the old mask is not asked for.
+    let status = unsafe { libc::sigprocmask(libc::SIG_SETMASK, set.as_ptr(), std::ptr::null_mut()) };
+    if status == 0 { Ok(()) } else { Err(last_errno()) }
+}
+
+fn set_handler(signal: i32, handler: usize) {
+    // SAFETY: an all-zero sigaction is valid: default action, no flags, empty mask.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    action.sa_sigaction = handler;
+    // SAFETY: `action` is a valid sigaction without a handler function. Failure (SIGKILL, SIGSTOP, the two real-time
+    // signals that libc keeps for itself) leaves the disposition as it was, which is the default for those.
+    unsafe { libc::sigaction(signal, &raw const action, std::ptr::null_mut()) };
+}
+
+pub(crate) fn set_default(signal: i32) {
+    set_handler(signal, libc::SIG_DFL);
+}
+
+pub(crate) fn set_ignored(signal: i32) {
+    set_handler(signal, libc::SIG_IGN);
+}
+
+pub(crate) fn is_ignored(signal: i32) -> bool {
+    let mut action = MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: the kernel writes a whole sigaction through a valid pointer; nothing is changed.
+    let status = unsafe { libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr()) };
+    // SAFETY: zeroed above and, on success, filled by the kernel.
+    status == 0 && unsafe { action.assume_init() }.sa_sigaction == libc::SIG_IGN
+}
+
+/// Gives every one of the 64 signals its default disposition. libc refuses its two internal real-time signals through
+/// `sigaction`, so the system call is used: a host's ignored signal 32 or 33 must not reach the command either.
+pub(crate) fn reset_dispositions(keep_hangup_ignored: bool) {
+    // The kernel's struct sigaction: handler, flags, restorer, mask (all zero = SIG_DFL). `rt_sigaction(2)`.
+    let action = [0u64; 4];
+    for signal in 1..=64i32 {
+        if signal == libc::SIGHUP && keep_hangup_ignored {
+            continue;
+        }
+        // SAFETY: `action` is as large as the kernel's structure on every 64-bit target and valid as SIG_DFL; the mask
+        // size given is the kernel's (8). Failure for SIGKILL and SIGSTOP is expected and without effect.
+        unsafe {
+            libc::syscall(
+                libc::SYS_rt_sigaction,
+                signal,
+                action.as_ptr(),
+                std::ptr::null_mut::<u64>(),
+                8usize,
+            )
+        };
+    }
+}
+
+/// `execve(2)`; returns only with its errno.
+pub(crate) fn exec(path: &CStr, argv: &[*const c_char], envp: &[*const c_char]) -> Errno {
+    debug_assert!(argv.last().is_some_and(|last| last.is_null()));
+    debug_assert!(envp.last().is_some_and(|last| last.is_null()));
+    // SAFETY: `path` is NUL-terminated; both arrays end in a null pointer and point to C strings owned by the plan,
+    // which outlives the call.
+    unsafe { libc::execve(path.as_ptr(), argv.as_ptr(), envp.as_ptr()) };
+    last_errno()
+}
+
+/// Leaves the child without running any destructor or exit handler of the parent's image.
+pub(crate) fn exit_now(status: i32) -> ! {
+    // SAFETY: `_exit` is async-signal-safe and never returns.
+    unsafe { libc::_exit(status) }
+}
+
+fn last_errno() -> Errno {
+    Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::INVAL)
+}

@@ -1,0 +1,237 @@
+//! Ending a task from outside its supervisor, also when its keepers are stopped or gone.
+
+use std::path::Path;
+use std::time::Duration;
+
+use rustix::process::Signal;
+use supervisor::wire::{FromSupervisor, KillAnswer, KillOrder, Proof, ToSupervisor};
+use supervisor::{Record, StoppedBy, signal_name};
+
+use crate::clock::Deadline;
+use crate::error::{Error, Result};
+use crate::link::Link;
+use crate::outcome::{KillReport, Survivor};
+use crate::registry::{self, Found, Registry, Standing};
+use crate::request::GRACE_DEFAULT;
+
+/// A supervisor that has not taken the order by then is taken for stopped or broken.
+const TAKEN_WITHIN: Duration = Duration::from_secs(1);
+/// The supervisor answers at the latest so long after the grace; the rest is for the way.
+const ANSWER_WITHIN: Duration = Duration::from_millis(6500);
+
+/// How to end a task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[must_use = "a kill does nothing until a task performs it"]
+pub struct Kill {
+    signal: i32,
+    grace: Duration,
+    force: bool,
+    by: StoppedBy,
+}
+
+impl Kill {
+    /// SIGTERM, a grace of 5 s, then SIGKILL.
+    pub fn terminate() -> Self {
+        Self::with_signal(15)
+    }
+
+    /// SIGINT, a grace of 5 s, then SIGKILL.
+    pub fn interrupt() -> Self {
+        Self::with_signal(2)
+    }
+
+    /// SIGKILL at once.
+    pub fn now() -> Self {
+        Self::with_signal(9).grace(Duration::ZERO)
+    }
+
+    /// This signal first.
+    pub fn with_signal(signal: i32) -> Self {
+        Self { signal, grace: GRACE_DEFAULT, force: true, by: StoppedBy::User }
+    }
+
+    /// Time between the first signal and SIGKILL.
+    pub fn grace(mut self, grace: Duration) -> Self {
+        self.grace = grace;
+        self
+    }
+
+    /// No SIGKILL: what does not heed the signal lives on.
+    pub fn no_force(mut self) -> Self {
+        self.force = false;
+        self
+    }
+
+    /// The end is recorded as a cancel of the call.
+    pub fn as_cancel(mut self) -> Self {
+        self.by = StoppedBy::Cancel;
+        self
+    }
+
+    pub(crate) fn order(&self) -> KillOrder {
+        KillOrder {
+            signal: self.signal,
+            grace_ms: u64::try_from(self.grace.as_millis()).unwrap_or(u64::MAX),
+            force: self.force,
+            by: self.by,
+        }
+    }
+}
+
+pub(crate) async fn perform(registry: &Registry, id: &str, kill: &Kill) -> Result<KillReport> {
+    let found = registry.exact(id).ok_or_else(|| Error::UnknownTask { id: id.to_owned() })?;
+    let Found { dir, record, .. } = found;
+    let record = record.map_err(|source| Error::Record { id: id.to_owned(), source })?;
+    match registry::standing(&record, registry::own_origin().as_ref()) {
+        Standing::Final => return Ok(already_ended(&record)),
+        Standing::Foreign => return Ok(refused(id, "the task belongs to another machine or PID namespace")),
+        Standing::Kept | Standing::Orphaned | Standing::EarlierBoot => {}
+    }
+    // A stopped keeper hears nothing.
+    supervisor::wake(record.guard.into());
+    supervisor::wake(record.supervisor.into());
+    let answer = match ask(&dir, kill).await {
+        Asked::Answered(answer) => Some(answer),
+        Asked::Ended => None,
+        Asked::Deaf => return by_force(registry, id, kill).await,
+    };
+    match answer {
+        Some(answer) => Ok(report(id, kill, &answer)),
+        // It ended, or moved to the state directory, while we came.
+        None => match registry.exact(id) {
+            Some(found) => match found.record {
+                Ok(record) if record.is_final() => Ok(already_ended(&record)),
+                _ => by_force(registry, id, kill).await,
+            },
+            None => Err(Error::UnknownTask { id: id.to_owned() }),
+        },
+    }
+}
+
+enum Asked {
+    Answered(KillAnswer),
+    /// The connection could not be made or ended without an answer.
+    Ended,
+    /// There is a supervisor and it does not react.
+    Deaf,
+}
+
+async fn ask(dir: &Path, kill: &Kill) -> Asked {
+    let order = ToSupervisor::Kill(kill.order());
+    let deadline = Deadline::after(TAKEN_WITHIN);
+    let taken = async {
+        let mut link = Link::connect(dir).await.ok()?;
+        link.send(&order).await.ok()?;
+        loop {
+            match link.receive().await.ok()?? {
+                FromSupervisor::KillTaken => return Some(link),
+                _ => continue,
+            }
+        }
+    };
+    let mut link = tokio::select! {
+        taken = taken => match taken { Some(link) => link, None => return Asked::Ended },
+        () = deadline.passed() => return Asked::Deaf,
+    };
+    let deadline = Deadline::after(kill.grace + ANSWER_WITHIN);
+    loop {
+        let received = tokio::select! {
+            received = link.receive() => received,
+            () = deadline.passed() => return Asked::Deaf,
+        };
+        match received {
+            Ok(Some(FromSupervisor::Killed(answer))) => return Asked::Answered(answer),
+            Ok(Some(_)) => {}
+            Ok(None) | Err(_) => return Asked::Ended,
+        }
+    }
+}
+
+/// The supervisor does not answer: SIGKILL to it, which hands its tree to the guard, then our own sweep by tag.
+async fn by_force(registry: &Registry, id: &str, kill: &Kill) -> Result<KillReport> {
+    let found = registry.exact(id).ok_or_else(|| Error::UnknownTask { id: id.to_owned() })?;
+    let record = found.record.map_err(|source| Error::Record { id: id.to_owned(), source })?;
+    let supervisor_id = record.supervisor.into();
+    let _gone = proctree::signal_checked(supervisor_id, Signal::KILL);
+    supervisor::wake(record.guard.into());
+    let left = tokio::task::spawn_blocking({
+        let record = record.clone();
+        move || registry::kill_tagged(&record)
+    })
+    .await
+    .unwrap_or_default();
+    let found = registry.exact(id).ok_or_else(|| Error::UnknownTask { id: id.to_owned() })?;
+    registry::describe(&found, registry::own_origin().as_ref());
+    let record = registry.exact(id).and_then(|found| found.record.ok()).unwrap_or(record);
+    let survivors: Vec<Survivor> = left
+        .into_iter()
+        .map(|pid| Survivor { pid, command: String::new(), ports: Vec::new(), held: Some("still listed after SIGKILL".into()) })
+        .collect();
+    Ok(KillReport {
+        success: survivors.is_empty(),
+        shell_id: id.to_owned(),
+        signal_sent: signal_name(kill.signal),
+        force_killed: true,
+        exit_code: record.exit_code,
+        error: Some("its supervisor did not answer and was killed".to_owned()),
+        survivors,
+        freed_ports: Vec::new(),
+        waited_ms: 0,
+        proof: Some(record.proof.unwrap_or(Proof::BestEffort)),
+    })
+}
+
+fn report(id: &str, kill: &Kill, answer: &KillAnswer) -> KillReport {
+    let survivors = answer
+        .members
+        .iter()
+        .map(|member| Survivor {
+            pid: member.pid,
+            command: member.command.clone(),
+            ports: Vec::new(),
+            held: member.held.clone(),
+        })
+        .collect();
+    KillReport {
+        success: answer.empty,
+        shell_id: id.to_owned(),
+        signal_sent: signal_name(kill.signal),
+        force_killed: answer.forced,
+        exit_code: answer.exit_code,
+        error: (!answer.empty).then(|| "not everything could be ended".to_owned()),
+        survivors,
+        freed_ports: Vec::new(),
+        waited_ms: answer.waited_ms,
+        proof: answer.proof,
+    }
+}
+
+fn already_ended(record: &Record) -> KillReport {
+    KillReport {
+        success: true,
+        shell_id: record.id.clone(),
+        signal_sent: "none".to_owned(),
+        force_killed: false,
+        exit_code: record.exit_code,
+        error: None,
+        survivors: Vec::new(),
+        freed_ports: Vec::new(),
+        waited_ms: 0,
+        proof: record.proof,
+    }
+}
+
+fn refused(id: &str, why: &str) -> KillReport {
+    KillReport {
+        success: false,
+        shell_id: id.to_owned(),
+        signal_sent: "none".to_owned(),
+        force_killed: false,
+        exit_code: None,
+        error: Some(why.to_owned()),
+        survivors: Vec::new(),
+        freed_ports: Vec::new(),
+        waited_ms: 0,
+        proof: None,
+    }
+}

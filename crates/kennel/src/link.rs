@@ -1,0 +1,174 @@
+//! A connection to a supervisor and the small actor that serves it.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::fs::{Mode, OFlags, open};
+use supervisor::wire::{FromSupervisor, KillAnswer, Notice, Report, Started, ToSupervisor, frame, take_frame};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixStream;
+use tokio::sync::{mpsc, watch};
+
+/// What is known of a task through its connection.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct View {
+    pub(crate) started: Option<Started>,
+    pub(crate) dir: PathBuf,
+    pub(crate) durable: bool,
+    pub(crate) total: u64,
+    /// The latest report while members live.
+    pub(crate) report: Option<Arc<Report>>,
+    /// The last report: the tree is empty.
+    pub(crate) ended: Option<Arc<Report>>,
+    pub(crate) notices: Vec<Notice>,
+    pub(crate) kill_answers: Vec<KillAnswer>,
+    pub(crate) kills_taken: usize,
+    pub(crate) moves: usize,
+    pub(crate) statuses: usize,
+    pub(crate) refused: Option<String>,
+    /// The connection has ended.
+    pub(crate) closed: bool,
+}
+
+/// Frames over a stream. Reading is cancel-safe: what has come stays in the buffer.
+#[derive(Debug)]
+pub(crate) struct Link {
+    stream: UnixStream,
+    buffer: Vec<u8>,
+}
+
+impl Link {
+    pub(crate) fn new(stream: UnixStream) -> Self {
+        Self { stream, buffer: Vec::new() }
+    }
+
+    /// Connects to the control socket in a task's directory. `sun_path` holds 108 bytes, so the socket is reached
+    /// through a descriptor of the directory.
+    pub(crate) async fn connect(dir: &Path) -> io::Result<Self> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let dir: OwnedFd = open(dir, flags, Mode::empty())?;
+        let number = std::os::fd::AsRawFd::as_raw_fd(&dir.as_fd());
+        let path = format!("/proc/self/fd/{number}/{}", supervisor::SOCKET_FILE);
+        Ok(Self::new(UnixStream::connect(path).await?))
+    }
+
+    pub(crate) async fn send(&mut self, message: &ToSupervisor) -> io::Result<()> {
+        self.stream.write_all(&frame(message)).await
+    }
+
+    /// The next frame; `None` at the end of the connection.
+    pub(crate) async fn receive(&mut self) -> io::Result<Option<FromSupervisor>> {
+        loop {
+            if let Some(message) = take_frame(&mut self.buffer).map_err(io::Error::other)? {
+                return Ok(Some(message));
+            }
+            if self.stream.read_buf(&mut self.buffer).await? == 0 {
+                return Ok(None);
+            }
+        }
+    }
+}
+
+/// The caller's side of the actor. Dropping the last one ends the connection, and with it a foreground call.
+#[derive(Debug, Clone)]
+pub(crate) struct Line {
+    pub(crate) view: watch::Receiver<View>,
+    orders: mpsc::Sender<ToSupervisor>,
+}
+
+/// Orders that may wait for a supervisor that is behind.
+const ORDERS_MAX: usize = 64;
+
+impl Line {
+    /// Starts the actor on the current runtime.
+    pub(crate) fn serve(link: Link, first: Option<ToSupervisor>, dir: PathBuf) -> Self {
+        let (publish, view) = watch::channel(View { dir, ..View::default() });
+        let (orders, inbox) = mpsc::channel(ORDERS_MAX);
+        tokio::spawn(serve(link, first, inbox, publish));
+        Self { view, orders }
+    }
+
+    /// Sends an order; an error means that the connection has ended.
+    pub(crate) async fn order(&self, message: ToSupervisor) -> Result<(), ()> {
+        self.orders.send(message).await.map_err(drop)
+    }
+
+    /// Waits until the view satisfies `wanted`, or the connection has ended; gives the view.
+    pub(crate) async fn until(&self, wanted: impl Fn(&View) -> bool) -> View {
+        let mut view = self.view.clone();
+        match view.wait_for(|view| view.closed || wanted(view)).await {
+            Ok(view) => view.clone(),
+            // The actor was dropped with its runtime.
+            Err(_) => View { closed: true, ..self.view.borrow().clone() },
+        }
+    }
+}
+
+async fn serve(
+    mut link: Link,
+    first: Option<ToSupervisor>,
+    mut inbox: mpsc::Receiver<ToSupervisor>,
+    publish: watch::Sender<View>,
+) {
+    let mut open = true;
+    if let Some(first) = first {
+        open = link.send(&first).await.is_ok();
+    }
+    while open {
+        tokio::select! {
+            message = link.receive() => match message {
+                Ok(Some(message)) => publish.send_modify(|view| apply(view, message)),
+                Ok(None) | Err(_) => break,
+            },
+            order = inbox.recv() => match order {
+                Some(order) => open = link.send(&order).await.is_ok(),
+                None => return,
+            },
+        }
+    }
+    // What came before a failed send is still worth reading.
+    while let Ok(Some(message)) = link.receive().await {
+        publish.send_modify(|view| apply(view, message));
+    }
+    publish.send_modify(|view| view.closed = true);
+}
+
+fn apply(view: &mut View, message: FromSupervisor) {
+    match message {
+        FromSupervisor::Started(started) => {
+            view.dir = started.dir.as_path().to_owned();
+            view.started = Some(started);
+        }
+        FromSupervisor::Grew { total } => view.total = total,
+        FromSupervisor::Notice(notice) => view.notices.push(notice),
+        FromSupervisor::Report(report) => {
+            note(view, &report);
+            view.report = Some(Arc::from(report));
+        }
+        FromSupervisor::Status(report) => {
+            note(view, &report);
+            view.statuses += 1;
+            view.report = Some(Arc::from(report));
+        }
+        FromSupervisor::Ended(report) => {
+            note(view, &report);
+            view.ended = Some(Arc::from(report));
+        }
+        FromSupervisor::KillTaken => view.kills_taken += 1,
+        FromSupervisor::Killed(answer) => view.kill_answers.push(answer),
+        FromSupervisor::Moved { dir } => {
+            view.dir = dir.as_path().to_owned();
+            view.durable = true;
+            view.moves += 1;
+        }
+        FromSupervisor::Refused { why } => view.refused = Some(why),
+    }
+}
+
+fn note(view: &mut View, report: &Report) {
+    view.dir = report.dir.as_path().to_owned();
+    view.durable = report.durable;
+    view.total = report.stdout_bytes + report.stderr_bytes;
+}

@@ -1,0 +1,201 @@
+//! From a cleared request to everything that a supervisor needs. Bad input is refused here, before anything starts.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use policy::ShellForm;
+use supervisor::wire::{CommandSpec, Launch, OutputSpec, PROTOCOL, PlacementSpec, StdinSpec};
+use supervisor::{ByteStr, Inherited, Tag};
+
+use crate::error::{Error, Result};
+use crate::id::{TaskId, random_text, random_u64};
+use crate::outcome::Notice;
+use crate::request::{Command, Output, Request, Stdin, Timeout};
+use crate::session::{Door, SessionTerms};
+
+/// Whether a call is waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// The caller waits; a disconnect cancels.
+    Foreground,
+    /// The task is on its own.
+    Background,
+}
+
+/// Makes the launch of a request.
+pub(crate) fn plan(request: &Request, terms: &SessionTerms, mode: Mode) -> Result<Launch> {
+    check_command(&request.command)?;
+    let id = TaskId::random()?;
+    let token = random_text(16)?;
+    let cwd = working_directory(request, terms)?;
+    let (timeout_ms, clamped) = timeout(request.timeout, terms, mode);
+    let env = environment(request, terms, &id, &token)?;
+    let has_bash_env = env.iter().any(|variable| variable.0.starts_with(b"BASH_ENV="));
+    Ok(Launch {
+        protocol: PROTOCOL,
+        id: id.to_string(),
+        token,
+        tag: if Tag::can_be_set() { Some(Tag::from_random(random_u64()?).value()) } else { None },
+        session_id: terms.session_id.clone(),
+        command: command(&request.command, terms, has_bash_env)?,
+        display: display(&request.command),
+        description: request.description.clone(),
+        cwd: ByteStr::from(&cwd),
+        env,
+        inherited: Inherited::capture().into(),
+        placement: request.terminal.map_or(PlacementSpec::OwnSession, PlacementSpec::Group),
+        stdin: match request.stdin {
+            Stdin::Null => StdinSpec::Null,
+            Stdin::Inherit => StdinSpec::Inherit,
+        },
+        output: match request.output {
+            Output::Split => OutputSpec::Split,
+            Output::Merged => OutputSpec::Merged,
+            Output::Inherit => OutputSpec::Inherit,
+        },
+        timeout_ms,
+        on_timeout: request.on_timeout,
+        survivors: request.survivors,
+        on_owner_exit: request.on_owner_exit,
+        grace_ms: u64::try_from(request.grace.as_millis()).unwrap_or(u64::MAX),
+        output_cap_bytes: request.output_cap_bytes,
+        volatile_dir: terms.places.volatile.as_ref().map(ByteStr::from),
+        durable_dir: ByteStr::from(&terms.places.durable),
+        durable: mode == Mode::Background,
+        cancel_on_disconnect: mode == Mode::Foreground,
+        owner_pid: terms.owner_pid,
+        notices: clamped.into_iter().collect(),
+    })
+}
+
+fn bad(what: String, hint: &str) -> Error {
+    Error::BadRequest { what, hint: hint.to_owned() }
+}
+
+fn check_command(command: &Command) -> Result<()> {
+    let parts: Vec<&OsStr> = match command {
+        Command::Shell(line) => vec![line],
+        Command::Argv(argv) => argv.iter().map(OsString::as_os_str).collect(),
+    };
+    let blank = match command {
+        Command::Shell(line) => line.as_bytes().iter().all(u8::is_ascii_whitespace),
+        Command::Argv(argv) => argv.first().is_none_or(|program| program.is_empty()),
+    };
+    if blank {
+        return Err(bad("the command is empty".to_owned(), "give a command line, or a program and its arguments"));
+    }
+    if let Some(at) = parts.iter().find_map(|part| part.as_bytes().iter().position(|byte| *byte == 0)) {
+        return Err(bad(format!("the command holds a NUL byte at position {at}"), "no program can be given one; remove it"));
+    }
+    Ok(())
+}
+
+fn working_directory(request: &Request, terms: &SessionTerms) -> Result<PathBuf> {
+    let cwd = request.cwd.as_ref().map_or_else(|| terms.cwd.clone(), |cwd| terms.cwd.join(cwd));
+    let hint = "give an existing directory that you may enter";
+    match std::fs::metadata(&cwd) {
+        Ok(meta) if meta.is_dir() => Ok(cwd),
+        Ok(_) => Err(bad(format!("the working directory {} is not a directory", cwd.display()), hint)),
+        Err(error) => Err(bad(format!("the working directory {}: {error}", cwd.display()), hint)),
+    }
+}
+
+fn environment(request: &Request, terms: &SessionTerms, id: &TaskId, token: &str) -> Result<Vec<ByteStr>> {
+    let mut env: Vec<(&OsStr, &OsStr)> =
+        terms.env.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str())).collect();
+    for (name, value) in &request.env {
+        check_variable(name, value)?;
+        env.retain(|(known, _)| known != name);
+        env.push((name, value));
+    }
+    let marker = format!("{id}:{token}");
+    env.retain(|(name, _)| *name != "KENNEL_TASK");
+    env.push((OsStr::new("KENNEL_TASK"), OsStr::new(&marker)));
+    Ok(env.into_iter().map(|(name, value)| ByteStr([name.as_bytes(), b"=", value.as_bytes()].concat())).collect())
+}
+
+fn check_variable(name: &OsStr, value: &OsStr) -> Result<()> {
+    let bytes = name.as_bytes();
+    let shown = name.to_string_lossy();
+    let hint = "environment variables are NAME=value, the name without = and NUL";
+    if bytes.is_empty() || bytes.contains(&b'=') || bytes.contains(&0) {
+        return Err(bad(format!("the environment variable name {shown:?} cannot be used"), hint));
+    }
+    if value.as_bytes().contains(&0) {
+        return Err(bad(format!("the value of the environment variable {shown} holds a NUL byte"), hint));
+    }
+    Ok(())
+}
+
+/// The timeout in force, and the clamp where there was one.
+fn timeout(asked: Timeout, terms: &SessionTerms, mode: Mode) -> (Option<u64>, Option<Notice>) {
+    let ms = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+    let asked = match (asked, terms.door, mode) {
+        (Timeout::After(Duration::ZERO) | Timeout::DoorDefault, Door::Agent, Mode::Foreground) => {
+            return (Some(ms(terms.timeout_default)), None);
+        }
+        (Timeout::None, ..) => return (None, None),
+        (Timeout::After(Duration::ZERO) | Timeout::DoorDefault, ..) => return (None, None),
+        (Timeout::After(asked), ..) => ms(asked),
+    };
+    match terms.timeout_max.map(ms) {
+        Some(used) if asked > used => {
+            (Some(used), Some(Notice::Clamped { name: "timeout_ms".to_owned(), asked, used }))
+        }
+        _ => (Some(asked), None),
+    }
+}
+
+fn command(command: &Command, terms: &SessionTerms, has_bash_env: bool) -> Result<CommandSpec> {
+    match command {
+        Command::Argv(argv) => Ok(CommandSpec::Argv(argv.iter().map(ByteStr::from).collect())),
+        Command::Shell(line) => {
+            let form = shell_form(line, has_bash_env);
+            Ok(CommandSpec::Shell {
+                shell: ByteStr::from(terms.shell.as_ref().ok_or_else(no_shell)?),
+                line: ByteStr::from(line),
+                wrapped: form == ShellForm::Wrapped,
+                cwd_unknown: form == ShellForm::BareCwdUnknown,
+            })
+        }
+    }
+}
+
+/// A `BASH_ENV` of the user's own stays in charge: no report then, and the directory is not known where it could change.
+fn shell_form(line: &OsStr, has_bash_env: bool) -> ShellForm {
+    let form = line.to_str().map_or(ShellForm::Wrapped, policy::shell_form);
+    if has_bash_env && form == ShellForm::Wrapped { ShellForm::BareCwdUnknown } else { form }
+}
+
+/// The first bash of a `PATH`, else of the usual places.
+pub(crate) fn find_shell(env: &[(OsString, OsString)]) -> Option<PathBuf> {
+    let path = env.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.clone()).unwrap_or_default();
+    std::env::split_paths(&path)
+        .chain(["/bin", "/usr/bin", "/usr/local/bin"].map(PathBuf::from))
+        .filter(|directory| directory.is_absolute())
+        .map(|directory| directory.join("bash"))
+        .find(|file| is_executable(file))
+}
+
+fn no_shell() -> Error {
+    Error::NotStarted { why: "no bash in PATH, /bin, /usr/bin or /usr/local/bin can be executed".to_owned(), exit_code: 125 }
+}
+
+fn is_executable(file: &Path) -> bool {
+    rustix::fs::access(file, rustix::fs::Access::EXEC_OK).is_ok() && file.is_file()
+}
+
+/// The command as people read it.
+fn display(command: &Command) -> String {
+    match command {
+        Command::Shell(line) => line.to_string_lossy().into_owned(),
+        Command::Argv(argv) => argv.iter().map(|word| quote(&word.to_string_lossy())).collect::<Vec<_>>().join(" "),
+    }
+}
+
+fn quote(word: &str) -> String {
+    let plain = !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-./:=@%+,".contains(&byte));
+    if plain { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
+}

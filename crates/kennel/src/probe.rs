@@ -1,0 +1,89 @@
+//! What this machine offers, each thing tried alone by its behaviour.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::root::Kennel;
+
+/// One thing that was tried.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Finding {
+    /// Its name.
+    pub name: String,
+    /// It is here and works.
+    pub present: bool,
+    /// What was seen.
+    pub seen: String,
+    /// What it gives, or what its absence costs.
+    pub means: String,
+}
+
+/// All findings.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Probe {
+    /// In the order in which a person should read them.
+    pub findings: Vec<Finding>,
+}
+
+impl Kennel {
+    /// Looks at the machine. Changes nothing and starts nothing.
+    pub fn probe(&self) -> Probe {
+        Probe { findings: vec![state(self), volatile(self), children_files(), pidfd(), tag(), shell(), cgroup()] }
+    }
+}
+
+fn finding(name: &str, present: bool, seen: impl Into<String>, means: &str) -> Finding {
+    Finding { name: name.to_owned(), present, seen: seen.into(), means: means.to_owned() }
+}
+
+fn state(kennel: &Kennel) -> Finding {
+    let seen = match kennel.state_dir_notice() {
+        Some(notice) => notice.to_owned(),
+        None => kennel.state_dir().display().to_string(),
+    };
+    finding("state directory", kennel.state_dir_notice().is_none(), seen, "records and output of tasks that last")
+}
+
+fn volatile(kennel: &Kennel) -> Finding {
+    let place = kennel.volatile_dir();
+    let seen = place.map_or_else(|| "none".to_owned(), |path| path.display().to_string());
+    finding("tmpfs", place.is_some(), seen, "short foreground calls touch no disk; without it they cost some milliseconds more")
+}
+
+fn children_files() -> Finding {
+    let mut children = Vec::new();
+    let listed = proctree::children_of_self_single_threaded(&mut children);
+    let seen = listed.as_ref().map_or_else(ToString::to_string, |()| "/proc/PID/task/TID/children can be read".to_owned());
+    finding("children files", listed.is_ok(), seen, "trees are listed at the cost of the tree; without them the whole process table is read")
+}
+
+fn pidfd() -> Finding {
+    let own = i32::try_from(std::process::id()).unwrap_or(0);
+    let opened = proctree::PidFd::open(own);
+    let works = matches!(&opened, Ok(Some(handle)) if !handle.is_dead());
+    let seen = match opened {
+        Ok(_) => "pidfd_open works".to_owned(),
+        Err(error) => error.to_string(),
+    };
+    finding("pidfd", works, seen, "no signal reaches a recycled pid; the owner's death is seen at once")
+}
+
+fn tag() -> Finding {
+    let can = supervisor::Tag::can_be_set();
+    let seen = if can { "the hard RLIMIT_RTTIME is unlimited" } else { "the hard RLIMIT_RTTIME is limited (are we inside a task?)" };
+    finding("tag", can, seen, "tasks are found again after both of their keepers were killed")
+}
+
+fn shell() -> Finding {
+    let shell = crate::plan::find_shell(&[]);
+    let seen = shell.as_ref().map_or_else(|| "no bash found".to_owned(), |path| path.display().to_string());
+    finding("bash", shell.is_some(), seen, "command lines are run by it")
+}
+
+fn cgroup() -> Finding {
+    let root = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"]
+        .into_iter()
+        .find(|path| std::path::Path::new(path).join("cgroup.controllers").exists());
+    let seen = root.map_or_else(|| "no cgroup v2 hierarchy".to_owned(), |root| format!("cgroup v2 at {root}; not used yet"));
+    finding("cgroup v2", root.is_some(), seen, "not used by this version: the boundary is the subreaper")
+}

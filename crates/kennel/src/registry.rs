@@ -1,0 +1,319 @@
+//! All tasks on disk, as they truly stand, without a daemon: many processes read and write side by side.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use proctree::{Liveness, ProcId, liveness};
+use rustix::fs::{Mode, OFlags, open};
+use rustix::process::Signal;
+use supervisor::wire::Proof;
+use supervisor::{Origin, Record, finish_as_lost, remove_task_dir};
+
+use crate::clock::{rfc3339, unix_ms};
+use crate::error::{Error, Result};
+use crate::id::check_name;
+use crate::outcome::{Status, TaskInfo};
+use crate::places::Places;
+
+/// The seed's retention of finished tasks.
+pub const RETENTION_DEFAULT: Duration = Duration::from_secs(3600);
+/// A directory without a record may be one in the making; an old one is a torso.
+const TORSO_AGE: Duration = Duration::from_secs(3600);
+
+/// What a collection did.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
+pub struct Collected {
+    /// Tasks whose keepers were found dead; what was left of them has been ended.
+    pub recovered: Vec<String>,
+    /// Finished tasks that were removed.
+    pub removed: Vec<String>,
+    /// Tasks whose record cannot be read; left alone, with the reason.
+    pub unreadable: Vec<String>,
+}
+
+/// A task's directory with its record.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) id: String,
+    pub(crate) dir: PathBuf,
+    pub(crate) record: io::Result<Record>,
+}
+
+/// How a record stands to the processes of this machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// The tree was found empty.
+    Final,
+    /// A keeper lives.
+    Kept,
+    /// Both keepers are dead and the record is not final.
+    Orphaned,
+    /// Of another machine or PID namespace: not ours to judge.
+    Foreign,
+    /// Of an earlier boot of this machine: everything of it is dead.
+    EarlierBoot,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Registry {
+    places: Places,
+}
+
+impl Registry {
+    pub(crate) fn new(places: Places) -> Self {
+        Self { places }
+    }
+
+    /// Every task directory that has a record, or a damaged one.
+    pub(crate) fn scan(&self) -> Vec<Found> {
+        let mut all = Vec::new();
+        for parent in self.places.task_dirs() {
+            for entry in fs::read_dir(&parent).into_iter().flatten().flatten() {
+                let Ok(id) = entry.file_name().into_string() else { continue };
+                if check_name(&id).is_ok() {
+                    all.extend(Self::load(&parent, id));
+                }
+            }
+        }
+        all
+    }
+
+    fn load(parent: &Path, id: String) -> Option<Found> {
+        let dir = parent.join(&id);
+        match read_record(&dir) {
+            // In the making, or just moved or removed.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            record => Some(Found { id, dir, record }),
+        }
+    }
+
+    /// The one task whose id begins with `prefix`.
+    pub(crate) fn find(&self, prefix: &str) -> Result<Found> {
+        check_name(prefix)?;
+        if let Some(found) = self.exact(prefix) {
+            return Ok(found);
+        }
+        let mut matches: Vec<Found> = Vec::new();
+        for parent in self.places.task_dirs() {
+            for entry in fs::read_dir(&parent).into_iter().flatten().flatten() {
+                let Ok(id) = entry.file_name().into_string() else { continue };
+                if id.starts_with(prefix) && matches.iter().all(|found| found.id != id) {
+                    matches.extend(Self::load(&parent, id));
+                }
+            }
+        }
+        match matches.len() {
+            0 => Err(Error::UnknownTask { id: prefix.to_owned() }),
+            1 => matches.pop().ok_or_else(|| Error::UnknownTask { id: prefix.to_owned() }),
+            _ => Err(Error::AmbiguousTask {
+                id: prefix.to_owned(),
+                matches: matches.into_iter().map(|found| found.id).collect(),
+            }),
+        }
+    }
+
+    /// A task that moves from tmpfs to disk is for an instant in both directories and never in none.
+    pub(crate) fn exact(&self, id: &str) -> Option<Found> {
+        let look = || self.places.task_dirs().into_iter().find_map(|parent| Self::load(&parent, id.to_owned()));
+        look().or_else(look)
+    }
+
+    /// Ends what both keepers' deaths left, removes what has expired.
+    pub(crate) fn collect(&self, retention: Duration) -> Collected {
+        let mut done = Collected::default();
+        let here = own_origin();
+        for found in self.scan() {
+            let Found { id, dir, record } = found;
+            match record {
+                Err(error) => done.unreadable.push(format!("{id}: {error}")),
+                Ok(record) => match standing(&record, here.as_ref()) {
+                    Standing::Orphaned | Standing::EarlierBoot => {
+                        if recover(&dir, &record, here.as_ref()).is_ok() {
+                            done.recovered.push(id);
+                        }
+                    }
+                    Standing::Final if is_expired(&record, retention) => {
+                        if dir.parent().is_some_and(|parent| remove_task_dir(parent, &id)) {
+                            done.removed.push(id);
+                        }
+                    }
+                    _ => {}
+                },
+            }
+        }
+        self.remove_torsos();
+        done
+    }
+
+    fn remove_torsos(&self) {
+        for parent in self.places.task_dirs() {
+            for entry in fs::read_dir(&parent).into_iter().flatten().flatten() {
+                let Ok(id) = entry.file_name().into_string() else { continue };
+                let old = entry.metadata().and_then(|meta| meta.modified()).is_ok_and(|at| at.elapsed().is_ok_and(|age| age > TORSO_AGE));
+                let bare = !entry.path().join(supervisor::RECORD_FILE).exists();
+                let moved = self.places.task_dirs().iter().any(|other| *other != parent && other.join(&id).exists());
+                if check_name(&id).is_ok() && old && bare && !moved {
+                    remove_task_dir(&parent, &id);
+                }
+            }
+        }
+    }
+
+    /// Collects at most once in `every`, whoever asks; the stamp file carries the time between processes.
+    pub(crate) fn collect_now_and_then(&self, retention: Duration, every: Duration) {
+        let stamp = self.places.root.join("gc.stamp");
+        let recent = fs::metadata(&stamp).and_then(|meta| meta.modified()).is_ok_and(|at| at.elapsed().is_ok_and(|age| age < every));
+        if !recent && fs::write(&stamp, b"").is_ok() {
+            self.collect(retention);
+        }
+    }
+}
+
+pub(crate) fn read_record(dir: &Path) -> io::Result<Record> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    Record::read(open(dir, flags, Mode::empty())?)
+}
+
+fn is_expired(record: &Record, retention: Duration) -> bool {
+    let retention = u64::try_from(retention.as_millis()).unwrap_or(u64::MAX);
+    record.ended_unix_ms.is_some_and(|ended| unix_ms().saturating_sub(ended) >= retention)
+}
+
+pub(crate) fn own_origin() -> Option<Origin> {
+    proctree::host_id().ok().map(Origin::from)
+}
+
+pub(crate) fn standing(record: &Record, here: Option<&Origin>) -> Standing {
+    if record.is_final() {
+        return Standing::Final;
+    }
+    match here {
+        Some(here) if here.machine != record.origin.machine => Standing::Foreign,
+        Some(here) if here.boot != record.origin.boot => Standing::EarlierBoot,
+        Some(here) if here.pid_namespace != record.origin.pid_namespace => Standing::Foreign,
+        None => Standing::Foreign,
+        Some(_) if is_alive(record.supervisor.into()) || is_alive(record.guard.into()) => Standing::Kept,
+        Some(_) => Standing::Orphaned,
+    }
+}
+
+pub(crate) fn is_alive(id: ProcId) -> bool {
+    id.start_ticks != 0 && liveness(id) == Liveness::Alive
+}
+
+/// Both keepers are dead: ends what carries the task's tag, then writes the last record for them.
+fn recover(dir: &Path, record: &Record, here: Option<&Origin>) -> io::Result<Record> {
+    // RACE(final-after-look): the supervisor may have written its last record between our two looks; read it again.
+    let record = read_record(dir).unwrap_or_else(|_| record.clone());
+    if matches!(standing(&record, here), Standing::Orphaned) {
+        kill_tagged(&record);
+    } else if record.is_final() {
+        return Ok(record);
+    }
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    let why = if here.is_some_and(|here| here.boot != record.origin.boot) {
+        "the machine was restarted"
+    } else {
+        "its guard and supervisor were killed"
+    };
+    finish_as_lost(open(dir, flags, Mode::empty())?, record, why, Some(Proof::BestEffort))
+}
+
+/// SIGKILL to every process that carries the task's tag and began no earlier than the task, until a pass finds none.
+/// Returns those that are left.
+pub(crate) fn kill_tagged(record: &Record) -> Vec<i32> {
+    const PASSES_MAX: u32 = 50;
+    let Some(tag) = record.tag else { return Vec::new() };
+    let mut left = Vec::new();
+    for _pass in 0..PASSES_MAX {
+        left = tagged(tag, record.supervisor.start_ticks);
+        if left.is_empty() {
+            break;
+        }
+        for id in &left {
+            let _gone = proctree::signal_checked(*id, Signal::KILL);
+        }
+    }
+    left.into_iter().filter(|id| is_alive(*id)).map(|id| id.pid).collect()
+}
+
+fn tagged(tag: u64, not_before: u64) -> Vec<ProcId> {
+    let mut pids = Vec::new();
+    let _what_was_read_counts = proctree::all_pids(&mut pids);
+    pids.into_iter()
+        .filter(|pid| proctree::rttime_hard_limit(*pid) == Some(tag))
+        .filter_map(proctree::proc_id)
+        .filter(|id| id.start_ticks >= not_before && is_alive(*id))
+        .collect()
+}
+
+/// A task for a list, told truthfully.
+pub(crate) fn describe(found: &Found, here: Option<&Origin>) -> Option<TaskInfo> {
+    let mut record = found.record.as_ref().ok()?.clone();
+    let mut stands = standing(&record, here);
+    if matches!(stands, Standing::Orphaned | Standing::EarlierBoot) {
+        record = recover(&found.dir, &record, here).unwrap_or(record);
+        stands = standing(&record, here);
+    }
+    // Its keepers are gone and nothing could be written: lost all the same.
+    let status = match stands {
+        Standing::Final => Status::of(record.end.as_ref()),
+        Standing::Kept | Standing::Foreign => Status::Running,
+        Standing::Orphaned | Standing::EarlierBoot => Status::Lost,
+    };
+    let background_pids = if stands == Standing::Kept && record.end.is_some() { survivors_of(&record) } else { Vec::new() };
+    let durable = found.dir.join("output.log");
+    Some(TaskInfo {
+        id: record.id.clone(),
+        status,
+        command: record.command.clone(),
+        description: record.description.clone(),
+        pid: record.leader.map_or(0, |leader| leader.pid),
+        started_at: rfc3339(record.started_unix_ms),
+        ended_at: record.ended_unix_ms.map(rfc3339),
+        exit_code: record.exit_code,
+        end: record.end.clone(),
+        output_bytes: output_bytes(found, &record),
+        output_file: Some(durable.to_string_lossy().into_owned()),
+        cwd: record.cwd.to_text(),
+        session_id: record.session_id.clone(),
+        boundary: record.boundary,
+        background_pids,
+        ports: Vec::new(),
+        supervisor_pid: record.supervisor.pid,
+        guard_pid: record.guard.pid,
+        background: record.background,
+        owner_pid: record.owner.map(|owner| owner.pid),
+        origin: (stands == Standing::Foreign)
+            .then(|| format!("{}/{}/{}", record.origin.machine, record.origin.boot, record.origin.pid_namespace)),
+    })
+}
+
+/// The record of a running task is as old as its last change; the spool's header is not.
+fn output_bytes(found: &Found, record: &Record) -> u64 {
+    let recorded = record.stdout_bytes + record.stderr_bytes;
+    if record.is_final() {
+        return recorded;
+    }
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    let header = open(&found.dir, flags, Mode::empty())
+        .map_err(io::Error::from)
+        .and_then(|dir| supervisor::spool::Reader::new(dir).header());
+    header.map_or(recorded, |header| recorded.max(header.stdout_bytes + header.stderr_bytes))
+}
+
+/// Live members of a task whose supervisor lives: what descends from it.
+pub(crate) fn survivors_of(record: &Record) -> Vec<i32> {
+    let mut members = Vec::new();
+    if !is_alive(record.supervisor.into()) {
+        return Vec::new();
+    }
+    let _what_was_read_counts = proctree::descendants(record.supervisor.pid, &mut members);
+    members
+        .into_iter()
+        .map(|member| member.pid)
+        .filter(|pid| proctree::read_stat(*pid).ok().flatten().is_some_and(|stat| !matches!(stat.state, b'Z' | b'X')))
+        .collect()
+}

@@ -1,0 +1,192 @@
+//! What a caller asks for.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+pub use supervisor::{OnOwnerExit, OnTimeout, Survivors};
+
+/// A command line for a shell, or a program with its arguments.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Command {
+    /// A line for bash.
+    Shell(OsString),
+    /// A program and its arguments, run without a shell.
+    Argv(Vec<OsString>),
+}
+
+/// How long a command may run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Timeout {
+    /// What the door says: 120 s in a session for an agent, none in a wrapper or in the background.
+    #[default]
+    DoorDefault,
+    /// This long; an agent's door clamps it to `timeout_max` and reports that.
+    After(Duration),
+    /// No limit.
+    None,
+}
+
+/// Where the command's standard input comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Stdin {
+    /// `/dev/null`.
+    #[default]
+    Null,
+    /// That of this process, with its other inherited descriptors. Only with [`crate::GuardStart::Fork`].
+    Inherit,
+}
+
+/// Where the command's output goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Output {
+    /// Into the spool, stdout and stderr apart: exact order within each, approximate between them.
+    #[default]
+    Split,
+    /// Into the spool through one pipe: one exact order, no telling apart.
+    Merged,
+    /// To stdout and stderr of this process; nothing is captured. Only with [`crate::GuardStart::Fork`].
+    Inherit,
+}
+
+/// A request to run a command. Made by [`Request::shell`] or [`Request::argv`].
+#[derive(Debug, Clone)]
+#[must_use = "a request does nothing until a session runs it"]
+pub struct Request {
+    pub(crate) command: Command,
+    pub(crate) description: Option<String>,
+    pub(crate) cwd: Option<PathBuf>,
+    pub(crate) env: Vec<(OsString, OsString)>,
+    pub(crate) timeout: Timeout,
+    pub(crate) on_timeout: OnTimeout,
+    pub(crate) survivors: Survivors,
+    pub(crate) on_owner_exit: OnOwnerExit,
+    pub(crate) stdin: Stdin,
+    pub(crate) output: Output,
+    pub(crate) terminal: Option<i32>,
+    pub(crate) grace: Duration,
+    pub(crate) output_cap_bytes: u64,
+    pub(crate) max_output: usize,
+}
+
+/// The seed's grace between SIGTERM and SIGKILL.
+pub const GRACE_DEFAULT: Duration = Duration::from_secs(5);
+/// What goes to a model at most, per stream, in characters.
+pub const MAX_OUTPUT_DEFAULT: usize = 30_000;
+/// What a task's spool keeps at most, in bytes.
+pub const OUTPUT_CAP_DEFAULT: u64 = 64 << 20;
+
+impl Request {
+    /// A line for bash.
+    pub fn shell(line: impl AsRef<OsStr>) -> Self {
+        Self::new(Command::Shell(line.as_ref().to_owned()))
+    }
+
+    /// A program and its arguments, without a shell.
+    pub fn argv<I: IntoIterator<Item = S>, S: AsRef<OsStr>>(arguments: I) -> Self {
+        Self::new(Command::Argv(arguments.into_iter().map(|argument| argument.as_ref().to_owned()).collect()))
+    }
+
+    fn new(command: Command) -> Self {
+        Self {
+            command,
+            description: None,
+            cwd: None,
+            env: Vec::new(),
+            timeout: Timeout::default(),
+            on_timeout: OnTimeout::default(),
+            survivors: Survivors::default(),
+            on_owner_exit: OnOwnerExit::default(),
+            stdin: Stdin::default(),
+            output: Output::default(),
+            terminal: None,
+            grace: GRACE_DEFAULT,
+            output_cap_bytes: OUTPUT_CAP_DEFAULT,
+            max_output: MAX_OUTPUT_DEFAULT,
+        }
+    }
+
+    /// What the command is for, in a few words.
+    pub fn description(mut self, text: impl Into<String>) -> Self {
+        self.description = Some(text.into());
+        self
+    }
+
+    /// Working directory; relative ones start at the session's.
+    pub fn cwd(mut self, directory: impl AsRef<Path>) -> Self {
+        self.cwd = Some(directory.as_ref().to_owned());
+        self
+    }
+
+    /// Sets an environment variable for this command.
+    pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
+        self.env.push((name.as_ref().to_owned(), value.as_ref().to_owned()));
+        self
+    }
+
+    /// Wall-clock limit; zero is taken as [`Timeout::None`] by a wrapper and as the default by an agent's door.
+    pub fn timeout(mut self, limit: Duration) -> Self {
+        self.timeout = Timeout::After(limit);
+        self
+    }
+
+    /// The limit, with the choice of none.
+    pub fn timeout_choice(mut self, limit: Timeout) -> Self {
+        self.timeout = limit;
+        self
+    }
+
+    /// What the timeout does: kill (default) or go on in the background.
+    pub fn on_timeout(mut self, choice: OnTimeout) -> Self {
+        self.on_timeout = choice;
+        self
+    }
+
+    /// What becomes of processes that outlive the command.
+    pub fn survivors(mut self, choice: Survivors) -> Self {
+        self.survivors = choice;
+        self
+    }
+
+    /// What the end of this process does to the task.
+    pub fn on_owner_exit(mut self, choice: OnOwnerExit) -> Self {
+        self.on_owner_exit = choice;
+        self
+    }
+
+    /// Where standard input comes from.
+    pub fn stdin(mut self, choice: Stdin) -> Self {
+        self.stdin = choice;
+        self
+    }
+
+    /// Where the output goes.
+    pub fn output(mut self, choice: Output) -> Self {
+        self.output = choice;
+        self
+    }
+
+    /// Lets the command join this process group of the caller's terminal instead of a session of its own.
+    pub fn in_process_group(mut self, group: i32) -> Self {
+        self.terminal = Some(group);
+        self
+    }
+
+    /// Time between the first signal and SIGKILL after a timeout or a cancel.
+    pub fn grace(mut self, grace: Duration) -> Self {
+        self.grace = grace;
+        self
+    }
+
+    /// Most bytes of output that are kept.
+    pub fn output_cap_bytes(mut self, bytes: u64) -> Self {
+        self.output_cap_bytes = bytes;
+        self
+    }
+
+    /// Most characters of each stream in the [`crate::Outcome`].
+    pub fn max_output(mut self, characters: usize) -> Self {
+        self.max_output = characters;
+        self
+    }
+}

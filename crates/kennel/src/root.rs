@@ -1,0 +1,141 @@
+//! The entry: where state lives, and what the host offers.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::error::{Error, Result};
+use crate::guard::GuardStart;
+use crate::link::{Line, Link};
+use crate::outcome::TaskInfo;
+use crate::places::Places;
+use crate::registry::{self, Collected, Found, Registry};
+use crate::session::{Door, SessionBuilder, TIMEOUT_DEFAULT, TIMEOUT_MAX_DEFAULT};
+use crate::task::Task;
+
+/// How often expired tasks are looked for on the way.
+const COLLECT_EVERY: Duration = Duration::from_secs(600);
+
+/// Makes a [`Kennel`].
+#[derive(Debug, Default)]
+#[must_use = "a builder does nothing until it is built"]
+pub struct Builder {
+    state_dir: Option<PathBuf>,
+    guard: GuardStart,
+}
+
+impl Builder {
+    /// Keeps all state under this directory, whatever the environment says.
+    pub fn state_dir(mut self, directory: impl AsRef<Path>) -> Self {
+        self.state_dir = Some(directory.as_ref().to_owned());
+        self
+    }
+
+    /// Starts guards from this `kennel` binary instead of the running program.
+    pub fn binary(mut self, file: impl AsRef<Path>) -> Self {
+        self.guard = GuardStart::Binary(file.as_ref().to_owned());
+        self
+    }
+
+    /// How guards come to be.
+    pub fn guard(mut self, start: GuardStart) -> Self {
+        self.guard = start;
+        self
+    }
+
+    /// Finds the state directories.
+    ///
+    /// # Errors
+    /// [`Error::StateDir`] when none can be used or others can write it.
+    #[expect(clippy::unused_async, reason = "part of the fixed interface; probing may wait in later versions")]
+    pub async fn build(self) -> Result<Kennel> {
+        let places = Places::find(self.state_dir.as_deref())?;
+        Ok(Kennel { registry: Registry::new(places.clone()), places, guard: self.guard })
+    }
+}
+
+/// The library's entry: opens sessions, lists and finds tasks.
+#[derive(Debug)]
+pub struct Kennel {
+    places: Places,
+    registry: Registry,
+    guard: GuardStart,
+}
+
+impl Kennel {
+    /// Begins.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    /// Begins a session, by default one for an agent with this process as its owner.
+    pub fn session(&self) -> SessionBuilder {
+        SessionBuilder {
+            places: self.places.clone(),
+            guard: self.guard.clone(),
+            door: Door::Agent,
+            id: None,
+            cwd: None,
+            env: None,
+            timeout_default: TIMEOUT_DEFAULT,
+            timeout_max: Some(TIMEOUT_MAX_DEFAULT),
+            owner_pid: None,
+        }
+    }
+
+    /// The root of durable state.
+    pub fn state_dir(&self) -> &Path {
+        self.places.root()
+    }
+
+    /// Why state is not in its usual place, when it is not.
+    pub fn state_dir_notice(&self) -> Option<&str> {
+        self.places.fallback.as_deref()
+    }
+
+    /// Every task that is known, oldest first, as it truly stands. Tasks whose keepers are found dead are recovered
+    /// on the way; records that cannot be read are left out and named by [`Kennel::collect`].
+    pub fn tasks(&self) -> Vec<TaskInfo> {
+        let here = registry::own_origin();
+        let mut seen = std::collections::HashSet::new();
+        let mut tasks: Vec<TaskInfo> = self
+            .registry
+            .scan()
+            .iter()
+            .filter(|found| seen.insert(found.id.clone()))
+            .filter_map(|found| registry::describe(found, here.as_ref()))
+            .collect();
+        tasks.sort_by(|a, b| a.started_at.cmp(&b.started_at).then_with(|| a.id.cmp(&b.id)));
+        tasks
+    }
+
+    /// A handle on the task whose id is or begins with `id`.
+    ///
+    /// # Errors
+    /// [`Error::MalformedId`], [`Error::UnknownTask`], [`Error::AmbiguousTask`], [`Error::Record`].
+    pub async fn task(&self, id: &str) -> Result<Task> {
+        let Found { id, dir, record } = self.registry.find(id)?;
+        let record = record.map_err(|source| Error::Record { id: id.clone(), source })?;
+        let line = if record.is_final() {
+            None
+        } else {
+            Link::connect(&dir).await.ok().map(|link| Line::serve(link, None, dir))
+        };
+        Ok(Task::found(id, line, self.registry.clone()))
+    }
+
+    /// Recovers lost tasks and removes finished ones older than `retention`.
+    pub fn collect(&self, retention: Duration) -> Collected {
+        self.registry.collect(retention)
+    }
+
+    /// The same with the default retention, at most once in ten minutes over all processes.
+    pub fn collect_now_and_then(&self) {
+        self.registry.collect_now_and_then(registry::RETENTION_DEFAULT, COLLECT_EVERY);
+    }
+}
+
+impl Kennel {
+    pub(crate) fn volatile_dir(&self) -> Option<&Path> {
+        self.places.volatile.as_deref()
+    }
+}

@@ -1,0 +1,76 @@
+//! One signal to a changing set of processes, each reached by identity and at most once.
+
+use std::collections::HashSet;
+
+use crate::identity::ProcId;
+use crate::signal::{Sent, signal_checked};
+use crate::sys::{self, Signal};
+
+/// Rounds of listing and signalling before a set that grows faster than it is signalled is given up for this call.
+const ROUNDS_MAX: usize = 32;
+
+/// What a signal to a tree met. Each pid is in one of the lists.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SignalReport {
+    /// The kernel took the signal.
+    pub delivered: Vec<i32>,
+    /// They live and we may not signal them.
+    pub not_permitted: Vec<i32>,
+    /// They had gone when their turn came.
+    pub gone: Vec<i32>,
+    /// Not signalled, because their identity could not be verified.
+    pub skipped: Vec<i32>,
+    /// False where the platform cannot list processes: nothing was signalled.
+    pub supported: bool,
+    /// False where a member can have been missed.
+    pub complete: bool,
+}
+
+/// Signals everything that `list` gives; parents should come first.
+///
+/// SIGKILL is preceded by SIGSTOP, both repeated until a listing brings nobody new: what is stopped cannot fork, so
+/// the list becomes final unless a member wakes others. Other signals go once to whoever is there: what a member
+/// starts in answer to SIGTERM is its clean-up. The calling process itself is never signalled.
+pub(crate) fn signal_all(signal: Signal, list: &mut dyn FnMut() -> Vec<ProcId>) -> SignalReport {
+    let mut report = SignalReport { supported: true, complete: true, ..SignalReport::default() };
+    let mut reached = HashSet::new();
+    if Some(signal) != sys::KILL {
+        round(signal, &list(), &mut reached, &mut report);
+        return report;
+    }
+    if let Some(stop) = sys::STOP {
+        // What stopping meets is not reported: killing meets it again.
+        let mut stopping = SignalReport::default();
+        repeat(stop, list, &mut HashSet::new(), &mut stopping);
+    }
+    report.complete = repeat(signal, list, &mut reached, &mut report);
+    report
+}
+
+/// False if the rounds ran out while there was still somebody new.
+fn repeat(
+    signal: Signal,
+    list: &mut dyn FnMut() -> Vec<ProcId>,
+    reached: &mut HashSet<ProcId>,
+    report: &mut SignalReport,
+) -> bool {
+    (0..ROUNDS_MAX).any(|_| !round(signal, &list(), reached, report))
+}
+
+/// True if there was somebody new.
+fn round(signal: Signal, ids: &[ProcId], reached: &mut HashSet<ProcId>, report: &mut SignalReport) -> bool {
+    let before = reached.len();
+    for &id in ids {
+        if id.pid <= 1 || id.pid == sys::own_pid() || !reached.insert(id) {
+            continue;
+        }
+        let list = match signal_checked(id, signal) {
+            Ok(Sent::Delivered) => &mut report.delivered,
+            Ok(Sent::NoSuchProcess) => &mut report.gone,
+            Ok(Sent::NotPermitted) => &mut report.not_permitted,
+            Err(_) => &mut report.skipped,
+        };
+        list.push(id.pid);
+    }
+    reached.len() > before
+}

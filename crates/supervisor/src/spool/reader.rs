@@ -1,0 +1,229 @@
+//! The reading end: any number of readers, none of which changes anything.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::fs::{Mode, OFlags, openat};
+use rustix::io::{Errno, pread, retry_on_intr};
+
+use super::layout::{Entry, HEADER_BYTES, Header, INDEX_FILE, LOG_FILE, RING_FILE, Stream, entry_position};
+
+/// A run of bytes of one stream.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chunk {
+    /// Offset of the first byte.
+    pub offset: u64,
+    /// Milliseconds since the task began, at or before which the first byte came.
+    pub time_ms: u64,
+    /// Its stream.
+    pub stream: Stream,
+    /// The bytes.
+    pub bytes: Vec<u8>,
+}
+
+/// What a read gave.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Page {
+    /// Runs of bytes in offset order.
+    pub chunks: Vec<Chunk>,
+    /// Where to read on.
+    pub next: u64,
+    /// Bytes between the asked offset and `next` that are no longer kept.
+    pub gap_bytes: u64,
+}
+
+/// Reads the spool of a task's directory.
+#[derive(Debug)]
+pub struct Reader {
+    dir: OwnedFd,
+    log: Option<OwnedFd>,
+    ring: Option<OwnedFd>,
+    index: Option<OwnedFd>,
+}
+
+impl Reader {
+    /// A reader on this task directory; the files need not exist yet.
+    pub fn new(dir: OwnedFd) -> Self {
+        Self { dir, log: None, ring: None, index: None }
+    }
+
+    /// The spool as it stands. A spool without a file is an empty one.
+    ///
+    /// # Errors
+    /// Those of `openat(2)` and `pread(2)`; `InvalidData` where the header is damaged.
+    pub fn header(&mut self) -> io::Result<Header> {
+        if !open_once(&mut self.index, &self.dir, INDEX_FILE)? {
+            return Ok(Header::default());
+        }
+        // RACE(header-torn): the writer may be in the middle of its write; the checksum tells, and the next read is whole.
+        for _attempt in 0..64 {
+            let mut bytes = [0; HEADER_BYTES];
+            if read_exact_at(self.index.as_ref(), &mut bytes, 0)? < HEADER_BYTES {
+                return Ok(Header::default());
+            }
+            if let Some(header) = Header::decode(&bytes) {
+                return Ok(header);
+            }
+        }
+        Err(io::Error::new(io::ErrorKind::InvalidData, "the header of output.idx is damaged"))
+    }
+
+    /// Reads up to `most` bytes from `offset` on. What is no longer kept is skipped and counted.
+    ///
+    /// # Errors
+    /// As [`Reader::header`].
+    pub fn read(&mut self, offset: u64, most: usize) -> io::Result<Page> {
+        let header = self.header()?;
+        let start = first_kept(&header, offset);
+        let mut page = Page { next: start, gap_bytes: start.saturating_sub(offset), ..Page::default() };
+        if start >= header.total {
+            page.next = header.total.max(offset);
+            page.gap_bytes = 0;
+            return Ok(page);
+        }
+        let bound = if start < header.linear_end { header.linear_end } else { header.total };
+        let length = usize::try_from(bound - start).unwrap_or(usize::MAX).min(most);
+        let mut bytes = vec![0; length];
+        let filled = self.fill(&header, start, &mut bytes)?;
+        bytes.truncate(filled);
+        // The ring may have turned while we read: what it has given up since is not what we asked for.
+        let after = self.header()?;
+        let valid_from = first_kept(&after, start);
+        if valid_from > start {
+            let stale = usize::try_from(valid_from - start).unwrap_or(usize::MAX).min(bytes.len());
+            bytes.drain(..stale);
+            page.gap_bytes += valid_from - start;
+        }
+        page.next = valid_from + bytes.len() as u64;
+        page.chunks = self.split(&after, valid_from, bytes)?;
+        Ok(page)
+    }
+
+    fn fill(&mut self, header: &Header, start: u64, bytes: &mut [u8]) -> io::Result<usize> {
+        if start < header.linear_end {
+            open_once(&mut self.log, &self.dir, LOG_FILE)?;
+            return read_exact_at(self.log.as_ref(), bytes, start);
+        }
+        open_once(&mut self.ring, &self.dir, RING_FILE)?;
+        let at = (start - header.linear_end) % header.ring_bytes.max(1);
+        let until_wrap = usize::try_from(header.ring_bytes - at).unwrap_or(usize::MAX).min(bytes.len());
+        let (first, second) = bytes.split_at_mut(until_wrap);
+        let filled = read_exact_at(self.ring.as_ref(), first, at)?;
+        if filled < first.len() { Ok(filled) } else { Ok(filled + read_exact_at(self.ring.as_ref(), second, 0)?) }
+    }
+
+    /// Cuts a run of bytes where the stream or the time changes.
+    fn split(&mut self, header: &Header, start: u64, bytes: Vec<u8>) -> io::Result<Vec<Chunk>> {
+        let mut chunks = Vec::new();
+        let ring = start >= header.linear_end;
+        let count = if ring { header.ring_entries } else { header.linear_entries };
+        let mut number = self.entry_before(header, start, ring)?;
+        let mut rest = bytes;
+        let mut at = start;
+        while !rest.is_empty() {
+            let entry = self.entry(header, number, ring)?;
+            let next = if number + 1 < count { self.entry(header, number + 1, ring)?.map(|next| next.offset) } else { None };
+            let length = next.map_or(rest.len(), |next| usize::try_from(next.saturating_sub(at)).unwrap_or(usize::MAX));
+            number += 1;
+            if length == 0 {
+                continue;
+            }
+            let tail = if length < rest.len() { rest.split_off(length) } else { Vec::new() };
+            let (time_ms, stream) = entry.map_or((0, Stream::Stdout), |entry| (entry.time_ms, entry.stream));
+            let offset = at;
+            at += rest.len() as u64;
+            chunks.push(Chunk { offset, time_ms, stream, bytes: rest });
+            rest = tail;
+        }
+        Ok(chunks)
+    }
+
+    /// Number of the last entry at or before `offset`, by bisection.
+    fn entry_before(&mut self, header: &Header, offset: u64, ring: bool) -> io::Result<u64> {
+        let (mut low, mut high) = if ring {
+            (header.ring_entries.saturating_sub(header.index_capacity), header.ring_entries)
+        } else {
+            (0, header.linear_entries)
+        };
+        while low + 1 < high {
+            let middle = low + (high - low) / 2;
+            match self.entry(header, middle, ring)? {
+                Some(entry) if entry.offset <= offset => low = middle,
+                _ => high = middle,
+            }
+        }
+        Ok(low)
+    }
+
+    fn entry(&mut self, header: &Header, number: u64, ring: bool) -> io::Result<Option<Entry>> {
+        let mut bytes = [0; Entry::BYTES];
+        let position = entry_position(number, ring, header.index_capacity);
+        let count = read_exact_at(self.index.as_ref(), &mut bytes, position)?;
+        Ok(if count == Entry::BYTES { Entry::decode(&bytes) } else { None })
+    }
+
+    /// The offset from which the last `lines` lines are kept, reading backwards in blocks.
+    ///
+    /// # Errors
+    /// As [`Reader::header`].
+    pub fn tail_offset(&mut self, lines: u64) -> io::Result<u64> {
+        const BLOCK: u64 = 16 << 10;
+        let header = self.header()?;
+        let (mut wanted, mut end) = (lines, header.total);
+        while end > 0 && wanted > 0 {
+            let floor = if end > header.linear_end { header.ring_start } else { 0 };
+            let start = end.saturating_sub(BLOCK).max(floor);
+            let page = self.read(start, usize::try_from(end - start).unwrap_or(0))?;
+            for (offset, byte) in page.bytes_backwards() {
+                // The newline that ends the output does not begin another line.
+                if byte == b'\n' && offset + 1 != header.total {
+                    wanted -= 1;
+                    if wanted == 0 {
+                        return Ok(offset + 1);
+                    }
+                }
+            }
+            end = if start == floor { header.linear_end.min(start) } else { start };
+            if floor == 0 && start == 0 {
+                break;
+            }
+        }
+        Ok(if lines == 0 { header.total } else { 0 })
+    }
+}
+
+impl Page {
+    fn bytes_backwards(&self) -> impl Iterator<Item = (u64, u8)> {
+        self.chunks.iter().rev().flat_map(|chunk| {
+            (chunk.offset..).zip(&chunk.bytes).map(|(offset, byte)| (offset, *byte)).collect::<Vec<_>>().into_iter().rev()
+        })
+    }
+}
+
+/// The first readable offset at or after `offset`.
+fn first_kept(header: &Header, offset: u64) -> u64 {
+    if offset < header.linear_end { offset } else { offset.max(header.ring_start) }
+}
+
+fn open_once(slot: &mut Option<OwnedFd>, dir: &OwnedFd, name: &str) -> io::Result<bool> {
+    if slot.is_none() {
+        match openat(dir, name, OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW, Mode::empty()) {
+            Ok(file) => *slot = Some(file),
+            Err(Errno::NOENT) => return Ok(false),
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+    Ok(true)
+}
+
+fn read_exact_at(file: Option<impl AsFd>, bytes: &mut [u8], at: u64) -> io::Result<usize> {
+    let Some(file) = file else { return Ok(0) };
+    let mut filled = 0;
+    while let Some(room) = bytes.get_mut(filled..).filter(|room| !room.is_empty()) {
+        match retry_on_intr(|| pread(&file, &mut *room, at + filled as u64))? {
+            0 => break,
+            count => filled += count,
+        }
+    }
+    Ok(filled)
+}

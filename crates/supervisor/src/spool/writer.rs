@@ -1,0 +1,281 @@
+//! The writing end: from the command's pipes into the files, without a copy of the bytes in our memory.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::fs::{Mode, OFlags, openat};
+use rustix::io::{Errno, pwrite, retry_on_intr};
+use rustix::pipe::{SpliceFlags, splice};
+
+use super::layout::{Entry, Header, INDEX_FILE, LOG_FILE, RING_FILE, Stream, entry_position};
+
+/// The largest single move; the ring gives up as much room in advance.
+const MOVE_BYTES_MAX: u64 = 1 << 20;
+/// Entries are at least so far apart in time while one stream goes on.
+const ENTRY_TIME_MS: u64 = 100;
+/// A smaller cap could not hold a head, a ring and a notice.
+const CAP_BYTES_MIN: u64 = 4096;
+
+/// What one drain of a pipe came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Drained {
+    /// So many bytes were taken; there may be more.
+    Some(u64),
+    /// The pipe is empty; writers remain.
+    Dry,
+    /// End of file: no writer is left.
+    Eof,
+}
+
+/// The spool of a task, as its supervisor holds it.
+#[derive(Debug)]
+pub struct Spool {
+    dir: OwnedFd,
+    log: Option<OwnedFd>,
+    ring: Option<OwnedFd>,
+    index: Option<OwnedFd>,
+    /// Where bytes go that cannot be stored.
+    sink: Option<OwnedFd>,
+    header: Header,
+    linear_max: u64,
+    last: Option<Entry>,
+    /// Index offsets of the ring's entries, oldest first, as far as they bound `ring_start`.
+    oldest_ring_entry: Option<u64>,
+    /// What the notice line names.
+    id: String,
+    /// Text of the last storage error.
+    pub error: Option<Errno>,
+}
+
+impl Spool {
+    /// An empty spool of at most `cap_bytes` in `dir`. No file is made before the first byte.
+    pub fn new(dir: OwnedFd, id: &str, cap_bytes: u64) -> Self {
+        let cap = cap_bytes.max(CAP_BYTES_MIN);
+        let index_capacity = (cap / 2 / 256).clamp(64, 1 << 17);
+        let header = Header { ring_bytes: cap / 2, index_capacity, ..Header::default() };
+        let linear_max = cap - cap / 2;
+        Self {
+            dir,
+            log: None,
+            ring: None,
+            index: None,
+            sink: None,
+            header,
+            linear_max,
+            last: None,
+            oldest_ring_entry: None,
+            id: id.to_owned(),
+            error: None,
+        }
+    }
+
+    /// State as of the last write.
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// The task's directory.
+    pub fn dir(&self) -> BorrowedFd<'_> {
+        self.dir.as_fd()
+    }
+
+    /// Whether one more move keeps everything from `oldest_wanted` on readable.
+    pub fn keeps(&self, oldest_wanted: u64) -> bool {
+        let oldest = oldest_wanted.max(self.header.linear_end);
+        !self.header.sealed || self.header.total + 2 * self.move_max() <= oldest + self.header.ring_bytes
+    }
+
+    fn move_max(&self) -> u64 {
+        MOVE_BYTES_MAX.min(self.header.ring_bytes / 4).max(1)
+    }
+
+    /// Takes at most one move's worth of bytes out of `pipe`, which must not block.
+    ///
+    /// # Errors
+    /// Those of `splice(2)` on the pipe itself. A failure to store is not an error: the bytes are counted as lost,
+    /// [`Spool::error`] says why, and the command goes on.
+    pub fn drain(&mut self, pipe: BorrowedFd<'_>, stream: Stream, time_ms: u64, most: u64) -> io::Result<Drained> {
+        if !self.header.sealed && self.header.linear_end >= self.linear_max {
+            self.seal();
+        }
+        let room = if self.header.sealed {
+            let at = (self.header.total - self.header.linear_end) % self.header.ring_bytes;
+            (self.header.ring_bytes - at).min(self.move_max())
+        } else {
+            (self.linear_max - self.header.linear_end).min(MOVE_BYTES_MAX)
+        }
+        .min(most.max(1));
+        let moved = match self.store(pipe, room) {
+            Ok(moved) => moved,
+            Err(Errno::AGAIN) => return Ok(Drained::Dry),
+            Err(errno) => return self.lose(pipe, stream, room, errno),
+        };
+        if moved == 0 {
+            return Ok(Drained::Eof);
+        }
+        self.account(stream, time_ms, moved);
+        Ok(Drained::Some(moved))
+    }
+
+    /// Moves bytes into the file that is due. `Err(AGAIN)`: the pipe is empty.
+    fn store(&mut self, pipe: BorrowedFd<'_>, room: u64) -> Result<u64, Errno> {
+        let (file, mut at) = if self.header.sealed {
+            let at = (self.header.total - self.header.linear_end) % self.header.ring_bytes;
+            (open_once(&mut self.ring, &self.dir, RING_FILE)?, at)
+        } else {
+            (open_once(&mut self.log, &self.dir, LOG_FILE)?, self.header.linear_end)
+        };
+        let room = usize::try_from(room).unwrap_or(usize::MAX);
+        let moved = retry_on_intr(|| splice(pipe, None, file, Some(&mut at), room, SpliceFlags::NONBLOCK))?;
+        Ok(moved as u64)
+    }
+
+    /// The disk is full or gone: take the bytes out of the pipe all the same, so that the command goes on, and count.
+    fn lose(&mut self, pipe: BorrowedFd<'_>, stream: Stream, room: u64, errno: Errno) -> io::Result<Drained> {
+        if self.sink.is_none() {
+            let flags = OFlags::WRONLY | OFlags::CLOEXEC;
+            self.sink = Some(rustix::fs::open("/dev/null", flags, Mode::empty())?);
+        }
+        let Some(sink) = &self.sink else { return Ok(Drained::Dry) };
+        let room = usize::try_from(room).unwrap_or(usize::MAX);
+        match retry_on_intr(|| splice(pipe, None, sink, None, room, SpliceFlags::NONBLOCK)) {
+            Ok(0) => Ok(Drained::Eof),
+            Err(Errno::AGAIN) => Ok(Drained::Dry),
+            Err(other) => Err(other.into()),
+            Ok(count) => {
+                self.error = Some(errno);
+                self.header.lost_bytes += count as u64;
+                *self.stream_bytes(stream) += count as u64;
+                self.write_header();
+                Ok(Drained::Some(count as u64))
+            }
+        }
+    }
+
+    fn stream_bytes(&mut self, stream: Stream) -> &mut u64 {
+        match stream {
+            Stream::Stdout => &mut self.header.stdout_bytes,
+            Stream::Stderr => &mut self.header.stderr_bytes,
+        }
+    }
+
+    fn account(&mut self, stream: Stream, time_ms: u64, moved: u64) {
+        let entry = Entry { offset: self.header.total, time_ms, stream };
+        let due = self.last.is_none_or(|last| last.stream != stream || time_ms >= last.time_ms + ENTRY_TIME_MS);
+        if due {
+            self.index(entry);
+        }
+        *self.stream_bytes(stream) += moved;
+        self.header.total += moved;
+        if self.header.sealed {
+            let kept = self.header.ring_bytes - self.move_max();
+            let by_size = self.header.total.saturating_sub(kept);
+            let by_index = self.oldest_ring_entry.unwrap_or(0);
+            self.header.ring_start = self.header.ring_start.max(by_size).max(by_index).max(self.header.linear_end);
+        } else {
+            self.header.linear_end += moved;
+            self.header.ring_start = self.header.linear_end;
+            if self.header.linear_entries >= self.header.index_capacity {
+                self.seal();
+            }
+        }
+        self.write_header();
+    }
+
+    fn index(&mut self, entry: Entry) {
+        let ring = self.header.sealed;
+        let capacity = self.header.index_capacity;
+        let number = if ring { self.header.ring_entries } else { self.header.linear_entries };
+        if ring && number >= capacity {
+            self.forget_entry(number + 1 - capacity, capacity);
+        }
+        let position = entry_position(number, ring, capacity);
+        let Ok(index) = open_once(&mut self.index, &self.dir, INDEX_FILE) else { return };
+        if pwrite(index, &entry.encode(), position).is_ok() {
+            if ring {
+                self.header.ring_entries += 1;
+            } else {
+                self.header.linear_entries += 1;
+            }
+            self.last = Some(entry);
+        }
+    }
+
+    /// The oldest ring entry is about to be overwritten: what lies before the next one loses its stream, so it is no
+    /// longer kept. The header says so before the entry goes.
+    fn forget_entry(&mut self, next: u64, capacity: u64) {
+        let Some(index) = &self.index else { return };
+        let mut bytes = [0; Entry::BYTES];
+        let position = entry_position(next, true, capacity);
+        if rustix::io::pread(index, &mut bytes, position) == Ok(Entry::BYTES)
+            && let Some(oldest) = Entry::decode(&bytes)
+        {
+            self.oldest_ring_entry = Some(oldest.offset);
+            self.header.ring_start = self.header.ring_start.max(oldest.offset);
+            self.write_header();
+        }
+    }
+
+    /// Ends the linear half with the line that names the way to the rest.
+    fn seal(&mut self) {
+        self.header.sealed = true;
+        self.header.ring_start = self.header.linear_end;
+        // The ring's first entry: the stream goes on where the linear half ended.
+        self.last = None;
+        if let Some(log) = &self.log {
+            let line = format!("\n[kennel: the rest is in a ring; read it with: kennel output {}]\n", self.id);
+            let _cosmetic = pwrite(log, line.as_bytes(), self.header.linear_end);
+        }
+    }
+
+    fn write_header(&mut self) {
+        let bytes = self.header.encode();
+        if let Ok(index) = open_once(&mut self.index, &self.dir, INDEX_FILE) {
+            let _counted_elsewhere = pwrite(index, &bytes, 0);
+        }
+    }
+
+    /// Moves everything into another directory and goes on there. Only before the linear half is sealed.
+    ///
+    /// # Errors
+    /// Those of the copy; the spool then goes on where it was.
+    pub fn move_to(&mut self, dir: OwnedFd) -> io::Result<()> {
+        let (mut log, mut index) = (None, None);
+        if let Some(old) = &self.log {
+            copy(old, open_once(&mut log, &dir, LOG_FILE)?)?;
+        }
+        if let Some(old) = &self.index {
+            copy(old, open_once(&mut index, &dir, INDEX_FILE)?)?;
+        }
+        self.header.moved = true;
+        self.write_header();
+        self.header.moved = false;
+        (self.log, self.index, self.dir) = (log, index, dir);
+        Ok(())
+    }
+}
+
+fn open_once<'slot>(slot: &'slot mut Option<OwnedFd>, dir: &OwnedFd, name: &str) -> Result<&'slot OwnedFd, Errno> {
+    if slot.is_none() {
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        *slot = Some(openat(dir, name, flags, Mode::RUSR | Mode::WUSR)?);
+    }
+    slot.as_ref().ok_or(Errno::BADF)
+}
+
+fn copy(from: &OwnedFd, to: &OwnedFd) -> io::Result<()> {
+    let mut buffer = [0; 16 << 10];
+    let mut at = 0;
+    loop {
+        let count = retry_on_intr(|| rustix::io::pread(from, &mut buffer, at))?;
+        if count == 0 {
+            return Ok(());
+        }
+        let mut rest = buffer.get(..count).unwrap_or_default();
+        while !rest.is_empty() {
+            let written = retry_on_intr(|| pwrite(to, rest, at))?;
+            at += written as u64;
+            rest = rest.get(written..).unwrap_or_default();
+        }
+    }
+}

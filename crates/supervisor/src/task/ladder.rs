@@ -1,0 +1,283 @@
+//! The ladder as it meets processes: signal the tree, sweep it, and say truthfully what is left. Reports too.
+
+use proctree::{Member, Sent, descendants, signal_child_of};
+use rustix::process::Signal;
+
+use super::Task;
+use super::clients::Role;
+use crate::clock;
+use crate::end::WaitStatus;
+use crate::record::{ProcRef, Record};
+use crate::sweep::Sweep;
+use crate::sys;
+use crate::wire::{Boundary, CommandSpec, FromSupervisor, KillAnswer, MemberInfo, Notice, Proof, Report, Started};
+
+/// Passes over the tree until nobody new is found; a tree that grows faster meets the sweep.
+const SIGNAL_PASSES_MAX: u32 = 8;
+/// The answer to a kill is due so long after the sweep began, empty or not.
+const SWEEP_ANSWER_MS: u64 = 5000;
+
+/// Somebody who waits for the outcome of a kill.
+#[derive(Debug)]
+pub(super) struct KillWaiter {
+    client: u64,
+    since_ms: u64,
+}
+
+impl Task<'_> {
+    pub(super) fn add_kill_waiter(&mut self, client: u64) {
+        self.kills.push(KillWaiter { client, since_ms: clock::monotonic_ms() });
+    }
+
+    /// Every member; the supervisor's own children first.
+    fn members(&self) -> Vec<Member> {
+        let mut members = Vec::new();
+        let own = i32::try_from(std::process::id()).unwrap_or(0);
+        let _what_was_read_counts = descendants(own, &mut members);
+        members
+    }
+
+    /// Sends a signal to every member, and to those that were born meanwhile.
+    pub(super) fn signal_tree(&self, signal: i32) {
+        let Some(number) = Signal::from_named_raw(signal) else { return };
+        let mut met = std::collections::HashSet::new();
+        for _pass in 0..SIGNAL_PASSES_MAX {
+            let mut news = false;
+            for member in self.members() {
+                if !met.insert(member.pid) {
+                    continue;
+                }
+                news = true;
+                if member.depth == 1 {
+                    sys::signal_own_child(member.pid, signal);
+                } else {
+                    let _gone_or_moved = signal_child_of(member.pid, member.parent, number);
+                }
+            }
+            if !news {
+                return;
+            }
+        }
+    }
+
+    /// The first rung. A stopped member takes a signal only when it goes on.
+    pub(super) fn signal_tree_ladder(&mut self, signal: i32) {
+        self.signal_tree(signal);
+        if ![libc::SIGKILL, libc::SIGSTOP, libc::SIGCONT].contains(&signal) {
+            self.signal_tree(libc::SIGCONT);
+        }
+    }
+
+    pub(super) fn begin_sweep(&mut self) {
+        let now = clock::monotonic_ms();
+        self.timers.grace = None;
+        self.timers.sweep_began = now;
+        self.timers.sweep_overdue = Some(now + SWEEP_ANSWER_MS);
+        self.sweep = Some(Sweep::default());
+        self.sweep_forced = true;
+        self.sweep_pass();
+    }
+
+    /// Kill, reap, and come back: at once while it goes fast, ever more slowly when something is stuck.
+    pub(super) fn sweep_pass(&mut self) {
+        let Some(mut sweep) = self.sweep.take() else { return };
+        sweep.pass(&[]);
+        self.reap();
+        if !self.empty {
+            let now = clock::monotonic_ms();
+            let pause_ms = match now - self.timers.sweep_began {
+                0..100 => 1,
+                100..1000 => 10,
+                1000..10_000 => 250,
+                _ => 2000,
+            };
+            self.timers.sweep = Some(now + pause_ms);
+        }
+        self.sweep = Some(sweep);
+    }
+
+    /// Live members for a report. Zombies are dead; those that only a tracer keeps are too.
+    fn living(&self) -> Vec<MemberInfo> {
+        let mut living = Vec::new();
+        for member in self.members() {
+            let Ok(Some(stat)) = proctree::read_stat(member.pid) else {
+                // hidepid: listed by the parent, not readable. Alive as far as anybody can say.
+                living.push(MemberInfo { pid: member.pid, start_ticks: 0, command: String::new(), held: None });
+                continue;
+            };
+            if matches!(stat.state, b'Z' | b'X') && stat.num_threads <= 1 {
+                continue;
+            }
+            let command = command_text(member.pid, &stat.comm);
+            living.push(MemberInfo { pid: member.pid, start_ticks: stat.start_ticks, command, held: None });
+        }
+        living
+    }
+
+    /// The same, each with the reason why SIGKILL did not end it.
+    fn held(&self) -> Vec<MemberInfo> {
+        let mut held = self.living();
+        for member in &mut held {
+            let state = proctree::read_stat(member.pid).ok().flatten().map_or(b'?', |stat| stat.state);
+            let refused = member.start_ticks != 0
+                && matches!(
+                    proctree::signal_checked(
+                        proctree::ProcId { pid: member.pid, start_ticks: member.start_ticks },
+                        Signal::KILL
+                    ),
+                    Ok(Sent::NotPermitted)
+                );
+            member.held = Some(if refused {
+                "not permitted: it runs as another user".to_owned()
+            } else {
+                match tracer_of(member.pid) {
+                    Some(tracer) => format!("held by tracer {tracer}"),
+                    None => format!("state {}", state as char),
+                }
+            });
+        }
+        held
+    }
+
+    pub(super) fn answer_stuck(&mut self) {
+        let now = clock::monotonic_ms();
+        let members = self.held();
+        for waiter in std::mem::take(&mut self.kills) {
+            let answer = KillAnswer {
+                empty: false,
+                proof: None,
+                forced: self.sweep_forced,
+                members: members.clone(),
+                waited_ms: now - waiter.since_ms,
+                exit_code: self.exit_code(),
+            };
+            self.clients.tell_one(waiter.client, &FromSupervisor::Killed(answer));
+        }
+        let mut report = self.report();
+        report.members = members;
+        self.save_report(&report);
+        self.clients.tell(Role::Host, &FromSupervisor::Report(Box::new(report)));
+    }
+
+    pub(super) fn answer_empty(&mut self, report: &Report) {
+        let now = clock::monotonic_ms();
+        for waiter in std::mem::take(&mut self.kills) {
+            let answer = KillAnswer {
+                empty: true,
+                proof: report.proof,
+                forced: self.sweep_forced,
+                members: Vec::new(),
+                waited_ms: now - waiter.since_ms,
+                exit_code: report.exit_code,
+            };
+            self.clients.tell_one(waiter.client, &FromSupervisor::Killed(answer));
+        }
+    }
+
+    pub(super) fn started(&self) -> Started {
+        Started {
+            pid: self.leader,
+            supervisor_pid: self.record.supervisor.pid,
+            dir: self.place.wire_path(),
+            boundary: Boundary::Subreaper,
+            tagged: self.launch.tag.is_some(),
+        }
+    }
+
+    /// How the task stands.
+    pub(super) fn report(&mut self) -> Report {
+        let members = if self.empty { Vec::new() } else { self.living() };
+        self.members_peak = self.members_peak.max(members.len() as u64);
+        let ended = self.leader_status.is_some();
+        let told = if ended { self.end_report.as_ref().and_then(super::EndReport::read) } else { None };
+        let (pipestatus, cwd) = match told {
+            Some((statuses, cwd)) => (Some(statuses), Some(cwd)),
+            None => (self.record.pipestatus.clone(), self.record.cwd_after.clone()),
+        };
+        if ended && cwd.is_none() && self.cwd_may_have_changed() {
+            self.say_cwd_unknown();
+        }
+        let header = *self.spool.header();
+        let usage = crate::wire::Usage { processes_peak: self.members_peak, ..sys::reaped_usage() };
+        Report {
+            end: self.state.end().cloned(),
+            exit_code: self.exit_code(),
+            pipestatus,
+            cwd,
+            members,
+            proof: self.empty.then_some(Proof::Echild),
+            stdout_bytes: header.stdout_bytes,
+            stderr_bytes: header.stderr_bytes,
+            dropped_bytes: header.dropped_bytes(),
+            duration_ms: self.leader_ended_ms.unwrap_or_else(clock::monotonic_ms) - self.started_ms,
+            usage,
+            dir: self.place.wire_path(),
+            durable: self.place.durable,
+        }
+    }
+
+    fn cwd_may_have_changed(&self) -> bool {
+        matches!(&self.launch.command, CommandSpec::Shell { wrapped, cwd_unknown, .. } if *wrapped || *cwd_unknown)
+    }
+
+    fn say_cwd_unknown(&mut self) {
+        if !self.record.notices.contains(&Notice::CwdUnknown) && matches!(self.leader_status, Some(WaitStatus::Exited(_) | WaitStatus::Signaled { .. })) {
+            self.notice(Notice::CwdUnknown);
+        }
+    }
+
+    /// Puts what a report says into the record and writes it.
+    pub(super) fn save_report(&mut self, report: &Report) {
+        let record = &mut self.record;
+        record.end.clone_from(&report.end);
+        record.exit_code = report.exit_code;
+        record.pipestatus.clone_from(&report.pipestatus);
+        record.cwd_after.clone_from(&report.cwd);
+        record.duration_ms = Some(report.duration_ms);
+        record.proof = report.proof;
+        record.usage = report.usage;
+        self.refresh_record();
+        let _nowhere_to_say_it = self.record.write(&self.place.dir);
+    }
+
+    /// Brings the counts of the record up to date.
+    pub(super) fn refresh_record(&mut self) {
+        let header = self.spool.header();
+        let record: &mut Record = &mut self.record;
+        record.stdout_bytes = header.stdout_bytes;
+        record.stderr_bytes = header.stderr_bytes;
+        record.dropped_bytes = header.dropped_bytes();
+        if record.leader.is_none() {
+            record.leader = proctree::proc_id(self.leader).map(ProcRef::from);
+        }
+    }
+
+    pub(super) fn is_argv(&self) -> bool {
+        matches!(self.launch.command, CommandSpec::Argv(_))
+    }
+
+    pub(super) fn program_name(&self) -> String {
+        match &self.launch.command {
+            CommandSpec::Argv(argv) => argv.first().map(crate::bytes::ByteStr::to_text).unwrap_or_default(),
+            CommandSpec::Shell { shell, .. } => shell.to_text(),
+        }
+    }
+}
+
+/// A command line on one line, or the name in brackets.
+fn command_text(pid: i32, comm: &[u8]) -> String {
+    let line = proctree::cmdline(pid).filter(|line| !line.is_empty());
+    line.map_or_else(
+        || format!("[{}]", String::from_utf8_lossy(comm)),
+        |line| {
+            let words: Vec<_> = line.strip_suffix(b"\0").unwrap_or(&line).split(|byte| *byte == 0).collect();
+            words.iter().map(|word| String::from_utf8_lossy(word)).collect::<Vec<_>>().join(" ")
+        },
+    )
+}
+
+fn tracer_of(pid: i32) -> Option<i32> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let tracer = status.lines().find_map(|line| line.strip_prefix("TracerPid:"))?.trim().parse().ok()?;
+    (tracer != 0).then_some(tracer)
+}

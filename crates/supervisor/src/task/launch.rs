@@ -1,0 +1,264 @@
+//! From the request to a running leader.
+
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+
+use confine::{ChildPlan, ExecPlan, KeeperSignals, Placement, Program, StdioPlan, Tag};
+use rustix::fs::{Mode, OFlags, open};
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::Pid;
+
+use super::clients::Clients;
+use super::drain::Pipes;
+use super::end_report::{self, EndReport};
+use super::place::Place;
+use super::{Birth, Task, Timers};
+use crate::bytes::ByteStr;
+use crate::clock;
+use crate::keeper::null_stdio;
+use crate::lifecycle::{State, Terms};
+use crate::record::{ProcRef, RECORD_VERSION, Record};
+use crate::spool::Spool;
+use crate::sys::{self, ExitSignal, Fork};
+use crate::wire::{Boundary, CommandSpec, Launch, OutputSpec, PlacementSpec, StdinSpec, Usage};
+
+/// `MAX_ARG_STRLEN` is 32 pages, the terminating NUL included.
+const ARGUMENT_BYTES_MAX: usize = 128 * 1024 - 1;
+
+/// Nothing was started; the host is to be told why.
+pub(super) struct RefusedLaunch {
+    pub(super) clients: Clients,
+    pub(super) why: String,
+}
+
+/// The leader's ends of its pipes; closed in the supervisor once the leader has them.
+#[derive(Default)]
+struct LeaderEnds {
+    stdin: Option<OwnedFd>,
+    stdout: Option<OwnedFd>,
+    stderr: Option<OwnedFd>,
+}
+
+/// Makes everything that the leader needs, then the leader.
+pub(super) fn prepare<'guard>(
+    birth: Birth<'guard>,
+    launch: Launch,
+    clients: Clients,
+    epoll: OwnedFd,
+    signals: OwnedFd,
+    started_ms: u64,
+) -> Result<Task<'guard>, Box<RefusedLaunch>> {
+    match try_prepare(&birth, &launch) {
+        Ok(ready) => Ok(ready.into_task(birth, launch, clients, epoll, signals, started_ms)),
+        Err(why) => Err(Box::new(RefusedLaunch { clients, why })),
+    }
+}
+
+struct Ready {
+    place: Place,
+    record: Record,
+    spool: Spool,
+    pipes: Pipes,
+    exec_error: OwnedFd,
+    end_report: Option<EndReport>,
+    leader: i32,
+}
+
+fn try_prepare(birth: &Birth<'_>, launch: &Launch) -> Result<Ready, String> {
+    let place = Place::make(launch)
+        .map_err(|error| format!("make a task directory in {}: {error}", launch.durable_dir.to_text()))?;
+    let ready = in_place(birth, launch, &place);
+    match ready {
+        Ok((record, spool, pipes, exec_error, end_report, leader)) => {
+            Ok(Ready { place, record, spool, pipes, exec_error, end_report, leader })
+        }
+        Err(why) => {
+            place.remove();
+            Err(why)
+        }
+    }
+}
+
+type InPlace = (Record, Spool, Pipes, OwnedFd, Option<EndReport>, i32);
+
+fn in_place(birth: &Birth<'_>, launch: &Launch, place: &Place) -> Result<InPlace, String> {
+    let context = |what: &'static str| move |error: io::Error| format!("{what}: {error}");
+    // RACE(record-first): if both keepers are killed between the leader's fork and the record, nobody would know of
+    // the leader; closed by writing the record before the fork.
+    let record = first_record(birth, launch);
+    record.write(&place.dir).map_err(context("write the task's record"))?;
+    let dir = rustix::io::fcntl_dupfd_cloexec(&place.dir, 3).map_err(|e| context("keep the task directory")(e.into()))?;
+    let spool = Spool::new(dir, &launch.id, launch.output_cap_bytes);
+    let (end_report, exec) = program(launch, place)?;
+    let (pipes, ends) = connections(launch).map_err(context("make pipes"))?;
+    let (exec_error, error_end) = pipe_with(PipeFlags::CLOEXEC).map_err(|e| context("make a pipe")(e.into()))?;
+    let mut plan = ChildPlan {
+        placement: match launch.placement {
+            PlacementSpec::OwnSession => Placement::OwnSession,
+            PlacementSpec::Group(group) => {
+                Placement::Group(Pid::from_raw(group).ok_or_else(|| format!("process group {group} is not one"))?)
+            }
+        },
+        stdio: StdioPlan {
+            stdin: ends.stdin.as_ref().map(AsFd::as_fd),
+            stdout: ends.stdout.as_ref().map(AsFd::as_fd),
+            stderr: ends.stderr.as_ref().or(ends.stdout.as_ref()).map(AsFd::as_fd),
+        },
+        cwd: CString::new(launch.cwd.0.clone()).map_err(|_| "the working directory holds a NUL byte".to_owned())?,
+        inherited: launch.inherited.clone().into(),
+        tag: launch.tag.and_then(Tag::from_value),
+        signals: KeeperSignals { hangup_ignored: birth.hangup_ignored },
+        exec,
+        error_pipe: error_end.as_fd(),
+    };
+    match sys::fork(ExitSignal::Child).map_err(context("fork"))? {
+        Fork::Child => plan.enter(),
+        Fork::Parent { pid, .. } => Ok((record, spool, pipes, exec_error, end_report, pid)),
+    }
+}
+
+fn first_record(birth: &Birth<'_>, launch: &Launch) -> Record {
+    let own = i32::try_from(std::process::id()).unwrap_or(0);
+    Record {
+        version: RECORD_VERSION,
+        id: launch.id.clone(),
+        session_id: launch.session_id.clone(),
+        command: launch.display.clone(),
+        description: launch.description.clone(),
+        cwd: launch.cwd.clone(),
+        origin: birth.origin.clone(),
+        supervisor: proctree::proc_id(own).map_or(ProcRef { pid: own, start_ticks: 0 }, ProcRef::from),
+        guard: birth.guard,
+        leader: None,
+        owner: proctree::proc_id(launch.owner_pid).map(ProcRef::from),
+        token: launch.token.clone(),
+        tag: launch.tag,
+        background: launch.durable,
+        started_unix_ms: clock::unix_ms(),
+        ended_unix_ms: None,
+        end: None,
+        exit_code: None,
+        pipestatus: None,
+        cwd_after: None,
+        duration_ms: None,
+        boundary: Boundary::Subreaper,
+        proof: None,
+        stdout_bytes: 0,
+        stderr_bytes: 0,
+        dropped_bytes: 0,
+        usage: Usage::default(),
+        notices: launch.notices.clone(),
+    }
+}
+
+/// The program file with its vectors, and the end report where the shell is to give one.
+fn program(launch: &Launch, place: &Place) -> Result<(Option<EndReport>, ExecPlan), String> {
+    let path = launch.env.iter().find_map(|variable| variable.0.strip_prefix(b"PATH=")).unwrap_or(b"/usr/bin:/bin");
+    let mut env: Vec<&[u8]> = launch.env.iter().map(|variable| variable.0.as_slice()).collect();
+    let refused = |error: confine::PlanError| error.to_string();
+    match &launch.command {
+        CommandSpec::Argv(argv) => {
+            let argv: Vec<&[u8]> = argv.iter().map(|argument| argument.0.as_slice()).collect();
+            let name = argv.first().copied().unwrap_or_default();
+            Ok((None, ExecPlan::new(&Program::Search { name, path }, &argv, &env).map_err(refused)?))
+        }
+        CommandSpec::Shell { shell, line, wrapped, .. } => {
+            let report = if *wrapped {
+                Some(EndReport::prepare(place).map_err(|error| format!("prepare the end report: {error}"))?)
+            } else {
+                None
+            };
+            let variable: ByteStr = report.as_ref().map(|(_, variable)| variable.clone()).unwrap_or_default();
+            if report.is_some() {
+                env.push(&variable.0);
+            }
+            let file;
+            let tail: [&[u8]; 2] = if line.0.len() > ARGUMENT_BYTES_MAX {
+                file = end_report::command_file(place, &line.0).map_err(|error| format!("write the command file: {error}"))?;
+                [b"--", &file]
+            } else {
+                [b"-c", &line.0]
+            };
+            let argv: [&[u8]; 5] = [b"bash", b"--norc", b"--noprofile", tail[0], tail[1]];
+            let plan = ExecPlan::new(&Program::File(&shell.0), &argv, &env).map_err(refused)?;
+            Ok((report.map(|(report, _)| report), plan))
+        }
+    }
+}
+
+fn connections(launch: &Launch) -> io::Result<(Pipes, LeaderEnds)> {
+    let mut pipes = Pipes::default();
+    let mut ends = LeaderEnds::default();
+    if launch.stdin == StdinSpec::Null {
+        ends.stdin = Some(open("/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?);
+    }
+    if launch.output != OutputSpec::Inherit {
+        let (reader, writer) = pipe_with(PipeFlags::CLOEXEC)?;
+        (pipes.stdout, ends.stdout) = (Some(drain::pipe(reader)?), Some(writer));
+    }
+    if launch.output == OutputSpec::Split {
+        let (reader, writer) = pipe_with(PipeFlags::CLOEXEC)?;
+        (pipes.stderr, ends.stderr) = (Some(drain::pipe(reader)?), Some(writer));
+    }
+    Ok((pipes, ends))
+}
+
+use super::drain;
+
+impl Ready {
+    fn into_task(
+        self,
+        birth: Birth<'_>,
+        launch: Launch,
+        clients: Clients,
+        epoll: OwnedFd,
+        signals: OwnedFd,
+        started_ms: u64,
+    ) -> Task<'_> {
+        // The caller's own descriptors are the leader's now; a copy here would keep somebody's pipe open.
+        let _kept_as_they_are = null_stdio();
+        birth.passed.iter().for_each(|fd| sys::close(*fd));
+        let terms = Terms {
+            survivors: launch.survivors,
+            on_timeout: launch.on_timeout,
+            on_owner_exit: launch.on_owner_exit,
+            grace_ms: launch.grace_ms,
+        };
+        let mut task = Task {
+            terms,
+            state: State::Starting,
+            place: self.place,
+            old_place: None,
+            record: self.record,
+            epoll,
+            signals,
+            clients,
+            pipes: self.pipes,
+            spool: self.spool,
+            exec_error: Some(self.exec_error),
+            exec_failure: None,
+            end_report: self.end_report,
+            leader: self.leader,
+            leader_status: None,
+            leader_told: false,
+            empty: false,
+            last_drain: false,
+            started_ms,
+            leader_ended_ms: None,
+            timers: Timers::default(),
+            sweep: None,
+            sweep_forced: false,
+            kills: Vec::new(),
+            capped_told: false,
+            members_peak: 1,
+            finished: false,
+            birth,
+            launch,
+        };
+        task.launch.env = Vec::new();
+        task.record.leader = proctree::proc_id(self.leader).map(ProcRef::from);
+        task.register();
+        task
+    }
+}

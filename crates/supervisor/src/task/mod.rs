@@ -1,0 +1,185 @@
+//! One task, from its first fork to its last byte: set up, drain, end, record.
+//!
+//! [`main`] is the supervisor. It owns everything about the task; there is one loop, one `epoll_wait`, and every event
+//! becomes an input of [`crate::lifecycle::step`], whose actions are performed here.
+
+mod clients;
+mod drain;
+mod end_report;
+mod launch;
+mod ladder;
+mod place;
+mod turn;
+
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+
+use rustix::event::epoll;
+
+use crate::clock;
+use crate::end::WaitStatus;
+use crate::keeper::{TASK_NAME, become_keeper, close_all_but};
+use crate::lifecycle::{State, Terms};
+use crate::record::{Origin, ProcRef, Record};
+use crate::spool::Spool;
+use crate::sweep::Sweep;
+use crate::sys::{self, SharedWords};
+use crate::wire::{FromSupervisor, Launch, Notice};
+
+pub use place::{SOCKET_FILE, remove_task_dir};
+
+use clients::{Clients, Role};
+use drain::Pipes;
+use end_report::EndReport;
+use ladder::KillWaiter;
+use place::Place;
+
+/// What a supervisor gets from its guard.
+#[derive(Debug)]
+pub(crate) struct Birth<'guard> {
+    /// The host's end of this task.
+    pub(crate) host: OwnedFd,
+    /// Read end of the session's lifeline.
+    pub(crate) lifeline: RawFd,
+    /// The owner's pidfd.
+    pub(crate) owner: Option<RawFd>,
+    /// Descriptors that a wrapped command inherits besides 0–2.
+    pub(crate) passed: &'guard [RawFd],
+    /// Where to acknowledge the owner's death.
+    pub(crate) words: &'guard SharedWords,
+    /// Index of the word.
+    pub(crate) slot: usize,
+    /// Machine, boot and namespace.
+    pub(crate) origin: &'guard Origin,
+    /// The guard.
+    pub(crate) guard: ProcRef,
+    /// SIGHUP was ignored when the guard began.
+    pub(crate) hangup_ignored: bool,
+}
+
+/// Values of a supervisor's shared word.
+pub(crate) mod word {
+    /// Nothing to say.
+    pub(crate) const IDLE: u32 = 0;
+    /// The owner's death was seen and is being acted on.
+    pub(crate) const ACTING: u32 = 1;
+    /// The task is not bound to the owner.
+    pub(crate) const KEPT: u32 = 2;
+}
+
+/// Everything about one task.
+#[derive(Debug)]
+struct Task<'guard> {
+    birth: Birth<'guard>,
+    launch: Launch,
+    terms: Terms,
+    state: State,
+    place: Place,
+    /// Where the task was before it moved to the state directory.
+    old_place: Option<Place>,
+    record: Record,
+    epoll: OwnedFd,
+    signals: OwnedFd,
+    clients: Clients,
+    pipes: Pipes,
+    spool: Spool,
+    exec_error: Option<OwnedFd>,
+    exec_failure: Option<confine::Failure>,
+    end_report: Option<EndReport>,
+    leader: i32,
+    leader_status: Option<WaitStatus>,
+    /// The leader's end was fed to the table.
+    leader_told: bool,
+    /// ECHILD was seen.
+    empty: bool,
+    /// What the pipes held at emptiness is being taken out.
+    last_drain: bool,
+    started_ms: u64,
+    leader_ended_ms: Option<u64>,
+    timers: Timers,
+    sweep: Option<Sweep>,
+    sweep_forced: bool,
+    kills: Vec<KillWaiter>,
+    capped_told: bool,
+    members_peak: u64,
+    finished: bool,
+}
+
+/// Absolute deadlines in milliseconds of the monotonic clock.
+#[derive(Debug, Default)]
+struct Timers {
+    timeout: Option<u64>,
+    /// What was left of the timeout when the leader was stopped.
+    timeout_paused: Option<u64>,
+    grace: Option<u64>,
+    settle: Option<u64>,
+    sweep: Option<u64>,
+    sweep_overdue: Option<u64>,
+    sweep_began: u64,
+}
+
+impl Timers {
+    fn next(&self) -> Option<u64> {
+        [self.timeout, self.grace, self.settle, self.sweep, self.sweep_overdue].into_iter().flatten().min()
+    }
+}
+
+/// Tokens of the epoll set; control connections count from [`token::CLIENT`].
+mod token {
+    pub(super) const SIGNALS: u64 = 1;
+    pub(super) const LIFELINE: u64 = 2;
+    pub(super) const OWNER: u64 = 3;
+    pub(super) const LISTENER: u64 = 4;
+    pub(super) const STDOUT: u64 = 5;
+    pub(super) const STDERR: u64 = 6;
+    pub(super) const EXEC_ERROR: u64 = 7;
+    pub(super) const CLIENT: u64 = 16;
+}
+
+/// The supervisor. Runs in a fresh copy of the guard and never returns.
+pub(crate) fn main(birth: Birth<'_>) -> ! {
+    let mut keep = vec![0, 1, 2, birth.host.as_raw_fd(), birth.lifeline];
+    keep.extend(birth.owner);
+    keep.extend(birth.passed);
+    // First act: a sibling's copy of a lifeline would keep it open for ever.
+    close_all_but(&mut keep);
+    let status = match run(birth) {
+        Ok(()) => 0,
+        Err(_told_by_the_broken_connection) => 70,
+    };
+    sys::exit_now(status)
+}
+
+fn run(birth: Birth<'_>) -> std::io::Result<()> {
+    become_keeper(TASK_NAME)?;
+    let mut clients = Clients::default();
+    let Some(launch) = clients.receive_launch(&birth)? else { return Ok(()) };
+    let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+    let signals = sys::child_signal_fd()?;
+    let started_ms = clock::monotonic_ms();
+    match launch::prepare(birth, launch, clients, epoll, signals, started_ms) {
+        Ok(mut task) => {
+            task.live();
+            Ok(())
+        }
+        Err(mut refused) => {
+            refused.clients.tell(Role::Host, &FromSupervisor::Refused { why: refused.why });
+            refused.clients.flush_last();
+            Ok(())
+        }
+    }
+}
+
+impl Task<'_> {
+    /// The loop.
+    fn live(&mut self) {
+        while !self.finished {
+            self.turn();
+        }
+        self.clients.flush_last();
+    }
+
+    fn notice(&mut self, notice: Notice) {
+        self.clients.tell_all(&FromSupervisor::Notice(notice.clone()));
+        self.record.notices.push(notice);
+    }
+}

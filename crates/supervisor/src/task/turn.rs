@@ -1,0 +1,412 @@
+//! One turn of the loop: wait, turn events into inputs, step the table, perform its actions.
+
+use std::mem::MaybeUninit;
+
+use rustix::event::{Timespec, epoll};
+use rustix::io::Errno;
+
+use super::clients::{self, Role};
+use super::{Task, token, word};
+use crate::clock;
+use crate::end::{End, StoppedBy, WaitStatus};
+use crate::lifecycle::{self, Action, Force, Input, OnOwnerExit, State, Stop};
+use crate::spool::Stream;
+use crate::sys::{self, Wait, WaitFor};
+use crate::wire::{FromSupervisor, KillOrder, Notice, ToSupervisor};
+
+impl Task<'_> {
+    /// Puts everything into the epoll set, once.
+    pub(super) fn register(&mut self) {
+        let add = |epoll: &std::os::fd::OwnedFd, fd: std::os::fd::BorrowedFd<'_>, number, flags| {
+            // A set that cannot take a descriptor has no memory left; the timers below still bound everything.
+            let _out_of_memory = epoll::add(epoll, fd, epoll::EventData::new_u64(number), flags);
+        };
+        use std::os::fd::AsFd;
+        let readable = epoll::EventFlags::IN;
+        add(&self.epoll, self.signals.as_fd(), token::SIGNALS, readable);
+        add(&self.epoll, sys::borrow(self.birth.lifeline), token::LIFELINE, epoll::EventFlags::empty());
+        if let Some(owner) = self.birth.owner {
+            add(&self.epoll, sys::borrow(owner), token::OWNER, readable);
+        }
+        if let Some(pipe) = &self.exec_error {
+            add(&self.epoll, pipe.as_fd(), token::EXEC_ERROR, readable);
+        }
+        for (number, socket) in self.clients.sockets() {
+            add(&self.epoll, socket.as_fd(), token::CLIENT + number, readable);
+        }
+        if self.place.listen().is_ok() {
+            self.register_listener();
+        }
+        self.watch_pipes();
+        if self.birth.owner.is_none() && self.launch.on_owner_exit == OnOwnerExit::Keep {
+            self.disown();
+        }
+    }
+
+    pub(super) fn register_listener(&mut self) {
+        if let Some(listener) = &self.place.listener {
+            let event = epoll::EventData::new_u64(token::LISTENER);
+            let _unreachable_then = epoll::add(&self.epoll, listener, event, epoll::EventFlags::IN);
+        }
+    }
+
+    pub(super) fn turn(&mut self) {
+        let mut inputs = Vec::new();
+        let mut space = [MaybeUninit::<epoll::Event>::uninit(); 32];
+        let ready = self.wait(&mut space);
+        for (number, flags) in ready {
+            self.event(number, flags, &mut inputs);
+        }
+        self.timers_due(&mut inputs);
+        self.observe(&mut inputs);
+        for input in inputs {
+            self.feed(input);
+        }
+        self.clients.tell_growth(self.spool.header().total);
+        self.watch_pipes();
+        self.forget_broken();
+        self.watch_backlogs();
+    }
+
+    fn wait(&self, space: &mut [MaybeUninit<epoll::Event>]) -> Vec<(u64, epoll::EventFlags)> {
+        let timeout = self.timers.next().map(|at| {
+            let left = at.saturating_sub(clock::monotonic_ms());
+            Timespec {
+                tv_sec: i64::try_from(left / 1000).unwrap_or(i64::MAX),
+                tv_nsec: i64::try_from(left % 1000).unwrap_or(0) * 1_000_000,
+            }
+        });
+        match epoll::wait(&self.epoll, &mut *space, timeout.as_ref()) {
+            Ok((events, _)) => events.iter().map(|event| (event.data.u64(), event.flags)).collect(),
+            Err(_interrupted) => Vec::new(),
+        }
+    }
+
+    fn event(&mut self, number: u64, flags: epoll::EventFlags, inputs: &mut Vec<Input>) {
+        match number {
+            token::SIGNALS => {
+                let mut info = [0; 128 * 4];
+                while rustix::io::read(&self.signals, &mut info).is_ok_and(|count| count > 0) {}
+                self.reap();
+            }
+            token::LIFELINE | token::OWNER => {
+                self.ignore_owner();
+                self.acknowledge(word::ACTING);
+                inputs.push(Input::OwnerGone);
+            }
+            token::LISTENER => self.accept(),
+            token::STDOUT => self.drain_ready(Stream::Stdout),
+            token::STDERR => self.drain_ready(Stream::Stderr),
+            token::EXEC_ERROR => self.exec_result(inputs),
+            client => self.client(client - token::CLIENT, flags, inputs),
+        }
+    }
+
+    fn accept(&mut self) {
+        let Some(socket) = self.place.listener.as_ref().and_then(clients::accept) else { return };
+        let number = self.clients.add_visitor(socket);
+        if let Some(socket) = self.clients.socket(number) {
+            let event = epoll::EventData::new_u64(token::CLIENT + number);
+            let _dropped_on_error = epoll::add(&self.epoll, socket, event, epoll::EventFlags::IN);
+        }
+    }
+
+    fn client(&mut self, number: u64, flags: epoll::EventFlags, inputs: &mut Vec<Input>) {
+        if flags.contains(epoll::EventFlags::OUT) {
+            self.clients.flush_one(number);
+        }
+        for message in self.clients.hear(number) {
+            self.obey(number, message, inputs);
+        }
+    }
+
+    fn obey(&mut self, number: u64, message: ToSupervisor, inputs: &mut Vec<Input>) {
+        match message {
+            ToSupervisor::Launch(_) => {
+                let why = "the task has been launched already".to_owned();
+                self.clients.tell_one(number, &FromSupervisor::Refused { why });
+            }
+            ToSupervisor::Attach { lossless } => {
+                if let Some(client) = self.clients.get_mut(number) {
+                    client.attached = true;
+                    client.acked = lossless.then_some(0);
+                }
+            }
+            ToSupervisor::Ack { offset } => {
+                if let Some(acked) = self.clients.get_mut(number).and_then(|client| client.acked.as_mut()) {
+                    *acked = offset.max(*acked);
+                }
+            }
+            ToSupervisor::Kill(order) => {
+                self.clients.tell_one(number, &FromSupervisor::KillTaken);
+                self.add_kill_waiter(number);
+                inputs.push(Input::Stop(order.into()));
+            }
+            ToSupervisor::Keep => {
+                self.disown();
+                self.go_background(number);
+            }
+            ToSupervisor::Background => self.go_background(number),
+            ToSupervisor::Status => {
+                let report = self.report();
+                self.clients.tell_one(number, &FromSupervisor::Status(Box::new(report)));
+            }
+            ToSupervisor::Pause => self.signal_tree(libc::SIGSTOP),
+            ToSupervisor::Resume => self.signal_tree(libc::SIGCONT),
+        }
+    }
+
+    /// From here on the task outlives the connection that asked for it, and others may have been told its path.
+    fn go_background(&mut self, number: u64) {
+        self.launch.cancel_on_disconnect = false;
+        self.record.background = true;
+        self.make_durable();
+        let dir = self.place.wire_path();
+        self.clients.tell_one(number, &FromSupervisor::Moved { dir });
+    }
+
+    /// Not bound to the owner any more.
+    pub(super) fn disown(&mut self) {
+        self.terms.on_owner_exit = OnOwnerExit::Keep;
+        self.ignore_owner();
+        self.acknowledge(word::KEPT);
+        self.record.owner = None;
+        self.refresh_record();
+        let _the_next_write_says_so = self.record.write(&self.place.dir);
+    }
+
+    fn ignore_owner(&mut self) {
+        let _not_in_the_set = epoll::delete(&self.epoll, sys::borrow(self.birth.lifeline));
+        if let Some(owner) = self.birth.owner {
+            let _not_in_the_set = epoll::delete(&self.epoll, sys::borrow(owner));
+        }
+    }
+
+    fn acknowledge(&self, value: u32) {
+        if let Some(word) = self.birth.words.word(self.birth.slot) {
+            word.store(value, std::sync::atomic::Ordering::Release);
+        }
+    }
+
+    /// The exec succeeded (end of file) or failed (a report).
+    fn exec_result(&mut self, inputs: &mut Vec<Input>) {
+        let Some(pipe) = &self.exec_error else { return };
+        let mut bytes = [0; confine::Failure::WIRE_BYTES];
+        match rustix::io::read(pipe, &mut bytes) {
+            Err(Errno::INTR | Errno::AGAIN) => return,
+            Ok(confine::Failure::WIRE_BYTES) => self.exec_failure = confine::Failure::from_wire(bytes),
+            _ => inputs.push(Input::Started),
+        }
+        self.exec_error = None;
+    }
+
+    /// Collects every child that changed state.
+    pub(super) fn reap(&mut self) {
+        loop {
+            match sys::wait_any(WaitFor::Everything) {
+                Wait::Changed(waited) if waited.pid == self.leader => self.leader_changed(waited.status),
+                Wait::Changed(_) => {}
+                Wait::Nothing => return,
+                Wait::NoChild => {
+                    if !self.empty {
+                        self.empty = true;
+                        self.note_owed();
+                    }
+                    return;
+                }
+            }
+        }
+    }
+
+    fn leader_changed(&mut self, raw: i32) {
+        let now = clock::monotonic_ms();
+        if libc::WIFSTOPPED(raw) {
+            // The clock of the timeout stops with the task.
+            if let Some(at) = self.timers.timeout.take() {
+                self.timers.timeout_paused = Some(at.saturating_sub(now));
+            }
+        } else if libc::WIFCONTINUED(raw) {
+            self.resume_timeout(now);
+        } else if let Some(status) = WaitStatus::from_raw(raw) {
+            self.leader_status = Some(status);
+            self.leader_ended_ms = Some(now);
+            self.timers.timeout = None;
+            self.timers.timeout_paused = None;
+            self.note_owed();
+        }
+    }
+
+    fn resume_timeout(&mut self, now: u64) {
+        if let Some(left) = self.timers.timeout_paused.take() {
+            self.timers.timeout = Some(now + left);
+        }
+    }
+
+    fn timers_due(&mut self, inputs: &mut Vec<Input>) {
+        let now = clock::monotonic_ms();
+        let due = |slot: &mut Option<u64>| slot.take_if(|at| *at <= now).is_some();
+        if due(&mut self.timers.timeout) {
+            inputs.push(Input::TimedOut);
+        }
+        if due(&mut self.timers.grace) {
+            inputs.push(Input::GraceOver);
+        }
+        if due(&mut self.timers.settle) {
+            inputs.push(Input::Settled);
+        }
+        if due(&mut self.timers.sweep) {
+            self.sweep_pass();
+        }
+        if due(&mut self.timers.sweep_overdue) {
+            inputs.push(Input::SweepOverdue);
+        }
+    }
+
+    /// What is true now and was not told yet.
+    fn observe(&mut self, inputs: &mut Vec<Input>) {
+        if self.leader_status.is_some() && self.exec_error.is_some() {
+            self.exec_result(inputs);
+        }
+        if self.settled_by_eof() {
+            self.timers.settle = None;
+            inputs.push(Input::Settled);
+        }
+        let Some(status) = self.leader_status else { return };
+        if !self.settle_debts() {
+            return;
+        }
+        if !self.leader_told {
+            self.leader_told = true;
+            match self.exec_failure {
+                Some(failure) => inputs.push(Input::NotStarted(self.describe_failure(failure))),
+                None => inputs.push(Input::LeaderEnded { status, alone: self.empty }),
+            }
+        } else if self.empty && !matches!(self.state, State::Ended { .. }) {
+            inputs.push(Input::Empty);
+        }
+    }
+
+    /// One input through the table.
+    fn feed(&mut self, input: Input) {
+        let state = std::mem::replace(&mut self.state, State::Starting);
+        let (next, actions) = lifecycle::step(state, input, self.terms);
+        self.state = next;
+        for action in actions {
+            self.perform(action);
+        }
+    }
+
+    fn perform(&mut self, action: Action) {
+        match action {
+            Action::AnnounceStart => self.announce_start(),
+            Action::DisarmTimeout => {
+                self.timers.timeout = None;
+                self.timers.timeout_paused = None;
+            }
+            Action::AnnounceBackground => {
+                self.launch.cancel_on_disconnect = false;
+                self.record.background = true;
+                self.make_durable();
+                self.notice(Notice::Backgrounded);
+                let report = self.report();
+                self.clients.tell(Role::Host, &FromSupervisor::Report(Box::new(report)));
+            }
+            Action::Settle => {
+                let mut inputs = Vec::new();
+                self.begin_settling(&mut inputs);
+                inputs.into_iter().for_each(|input| self.feed(input));
+            }
+            Action::Report => {
+                self.launch.cancel_on_disconnect = false;
+                self.record.background = true;
+                self.make_durable();
+                let report = self.report();
+                self.save_report(&report);
+                self.clients.tell_all(&FromSupervisor::Report(Box::new(report)));
+            }
+            Action::Disown => self.disown(),
+            Action::SignalTree(signal) => self.signal_tree_ladder(signal),
+            Action::ArmGrace(grace_ms) => self.timers.grace = Some(clock::monotonic_ms() + grace_ms),
+            Action::Sweep => self.begin_sweep(),
+            Action::AnswerStuck => self.answer_stuck(),
+            Action::Finish => self.finish(),
+        }
+    }
+
+    fn announce_start(&mut self) {
+        if let Some(timeout_ms) = self.launch.timeout_ms {
+            self.timers.timeout = Some(clock::monotonic_ms() + timeout_ms);
+        }
+        let _told_by_the_last_record = self.record.write(&self.place.dir);
+        let started = self.started();
+        self.clients.tell(Role::Host, &FromSupervisor::Started(started));
+    }
+
+    fn forget_broken(&mut self) {
+        if self.clients.drop_broken().contains(&Role::Host) && self.launch.cancel_on_disconnect {
+            self.launch.cancel_on_disconnect = false;
+            let grace_ms = self.terms.grace_ms;
+            self.feed(Input::Stop(Stop { by: StoppedBy::Cancel, signal: libc::SIGTERM, grace_ms, force: Force::Kill }));
+        }
+    }
+
+    fn watch_backlogs(&mut self) {
+        for (number, socket) in self.clients.sockets() {
+            let mut flags = epoll::EventFlags::IN;
+            if self.clients.has_backlog(number) {
+                flags |= epoll::EventFlags::OUT;
+            }
+            let _told_when_it_breaks =
+                epoll::modify(&self.epoll, socket, epoll::EventData::new_u64(token::CLIENT + number), flags);
+        }
+    }
+
+    fn finish(&mut self) {
+        self.record.ended_unix_ms = Some(clock::unix_ms());
+        let report = self.report();
+        self.save_report(&report);
+        self.answer_empty(&report);
+        if let Some(old) = self.old_place.take() {
+            old.remove();
+        }
+        self.place.retire();
+        self.clients.tell_all(&FromSupervisor::Ended(Box::new(report)));
+        self.finished = true;
+    }
+
+    fn describe_failure(&self, failure: confine::Failure) -> String {
+        let errno = std::io::Error::from_raw_os_error(failure.errno);
+        let what = match failure.stage {
+            confine::Stage::WorkingDirectory => format!("enter the directory {}", self.launch.cwd.to_text()),
+            confine::Stage::Exec => format!("execute {}", self.program_name()),
+            other => format!("prepare the process ({other:?})"),
+        };
+        format!("{what}: {errno}")
+    }
+
+    /// The end of a task that could not start, as an exit code: 127 not found, 126 not executable, 125 our part.
+    pub(super) fn not_started_code(&self) -> i32 {
+        match self.exec_failure {
+            Some(confine::Failure { stage: confine::Stage::Exec, errno }) if self.is_argv() => match errno {
+                libc::ENOENT | libc::ENOTDIR => 127,
+                _ => 126,
+            },
+            Some(confine::Failure { stage: confine::Stage::Exec, errno: libc::E2BIG }) => 126,
+            _ => 125,
+        }
+    }
+
+    pub(super) fn exit_code(&self) -> Option<i32> {
+        match self.state.end()? {
+            End::NotStarted { .. } => Some(self.not_started_code()),
+            end => Some(end.exit_code(self.leader_status)),
+        }
+    }
+}
+
+impl From<KillOrder> for Stop {
+    fn from(order: KillOrder) -> Self {
+        let force = if order.force { Force::Kill } else { Force::Never };
+        Self { by: order.by, signal: order.signal, grace_ms: order.grace_ms, force }
+    }
+}
