@@ -25,7 +25,11 @@ impl Fault {
 
     /// The same failure with the exit status of a verb that does not run commands.
     pub(crate) fn not_done(error: &kennel::Error) -> Self {
-        let code = if matches!(error, kennel::Error::MalformedId { .. } | kennel::Error::Pattern { .. }) { 64 } else { 1 };
+        let code = if matches!(error, kennel::Error::MalformedId { .. } | kennel::Error::Pattern { .. }) {
+            64
+        } else {
+            1
+        };
         Self { code, what: error.to_string(), hint: error.hint() }
     }
 

@@ -15,7 +15,9 @@ pub(crate) async fn gc(options: &GcOptions) -> Result<u8, Fault> {
         return Ok(0);
     }
     for id in &done.recovered {
-        render::answer(&format!("recovered {id}: its keepers were dead; what was left of it has been ended\n"));
+        render::answer(&format!(
+            "recovered {id}: its keepers were dead; what was left of it has been ended\n"
+        ));
     }
     for problem in &done.unreadable {
         render::note(&format!("left alone: {problem}"));

@@ -40,7 +40,12 @@ pub(crate) async fn kill(options: KillOptions) -> Result<u8, Fault> {
 fn signal(name: &str) -> Result<i32, Fault> {
     signal_number(name)
         .filter(|signal| [libc::SIGTERM, libc::SIGINT, libc::SIGKILL].contains(signal))
-        .ok_or_else(|| Fault::usage(format!("--signal {name}: not one of TERM, INT, KILL"), "kennel kill --signal INT ID"))
+        .ok_or_else(|| {
+            Fault::usage(
+                format!("--signal {name}: not one of TERM, INT, KILL"),
+                "kennel kill --signal INT ID",
+            )
+        })
 }
 
 fn panel(report: &KillReport, command: &str) {
@@ -57,7 +62,10 @@ fn panel(report: &KillReport, command: &str) {
         lines.push(("ended", format!("{how}, after {} ms", report.waited_ms)));
     }
     if let Some(proof) = report.proof {
-        let proof = serde_json::to_value(proof).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default();
+        let proof = serde_json::to_value(proof)
+            .ok()
+            .and_then(|name| name.as_str().map(str::to_owned))
+            .unwrap_or_default();
         lines.push(("proof", proof));
     }
     if let Some(error) = &report.error {
@@ -65,7 +73,8 @@ fn panel(report: &KillReport, command: &str) {
     }
     for survivor in &report.survivors {
         let held = survivor.held.clone().unwrap_or_default();
-        lines.push(("alive", format!("{} {} ({held})", survivor.pid, render::shorten(&survivor.command, 60))));
+        lines
+            .push(("alive", format!("{} {} ({held})", survivor.pid, render::shorten(&survivor.command, 60))));
     }
     render::panel(&title, &lines);
 }

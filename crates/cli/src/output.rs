@@ -26,7 +26,11 @@ pub(crate) async fn output(options: OutputOptions) -> Result<u8, Fault> {
     }
     let mut page = task.read(read).await.map_err(|error| Fault::not_done(&error))?;
     if let Some(filter) = &filter {
-        page.text = page.text.lines().filter(|line| filter.is_match(line)).fold(String::new(), |text, line| text + line + "\n");
+        page.text = page
+            .text
+            .lines()
+            .filter(|line| filter.is_match(line))
+            .fold(String::new(), |text, line| text + line + "\n");
     }
     if options.json {
         render::json(&page);
@@ -116,7 +120,11 @@ impl Copier {
 
     async fn finish(&mut self) {
         let rest = std::mem::take(&mut self.line);
-        if self.filter.as_ref().is_some_and(|filter| !rest.is_empty() && filter.is_match(&String::from_utf8_lossy(&rest))) {
+        if self
+            .filter
+            .as_ref()
+            .is_some_and(|filter| !rest.is_empty() && filter.is_match(&String::from_utf8_lossy(&rest)))
+        {
             let _reader_gone = self.sink.write_all(&rest).await;
         }
     }

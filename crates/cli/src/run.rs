@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use kennel::{
-    Door, ForkedGuard, GuardStart, Kennel, Kill, News, OnOwnerExit, OnTimeout, Outcome, Output, Pace, Request, Scope,
-    Session, Status, Stdin, Stream, Survivors, Task,
+    Door, ForkedGuard, GuardStart, Kennel, Kill, News, OnOwnerExit, OnTimeout, Outcome, Output, Pace,
+    Request, Scope, Session, Status, Stdin, Stream, Survivors, Task,
 };
 
 use crate::args::{CommandOptions, OnTimeoutArg, RunOptions, SurvivorsArg};
@@ -43,7 +43,8 @@ pub(crate) async fn run(options: RunOptions, passed: Vec<i32>) -> Result<u8, Fau
 async fn try_run(options: RunOptions, passed: Vec<i32>) -> Result<u8, Fault> {
     let terminal = Terminal::of_caller();
     // A signal that the caller ignores (nohup) stays ignored; a wrapper is not to undo that.
-    let signals = Signals::catch(&caught_signals(terminal.is_some())).context("catch signals").map_err(Fault::own)?;
+    let signals =
+        Signals::catch(&caught_signals(terminal.is_some())).context("catch signals").map_err(Fault::own)?;
     let guard = GuardStart::Fork(ForkedGuard { wrapper: true, passed });
     let session = open_session(&options.command, guard).await?;
     let request = request(&options, terminal.as_ref())?;
@@ -75,7 +76,10 @@ fn caught_signals(on_terminal: bool) -> Vec<i32> {
 /// `/proc/self/status` rather than `sigaction(2)`: a read that changes nothing.
 fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    let mask = status
+        .lines()
+        .find_map(|line| line.strip_prefix("SigIgn:"))
+        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
     mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }
 
@@ -163,7 +167,12 @@ fn read_command(file: &Path) -> Result<OsString, Fault> {
     } else {
         std::fs::read(file).map(|content| bytes = content)
     };
-    read.map_err(|error| Fault::usage(format!("the command file {}: {error}", file.display()), "name a readable file, or - for standard input"))?;
+    read.map_err(|error| {
+        Fault::usage(
+            format!("the command file {}: {error}", file.display()),
+            "name a readable file, or - for standard input",
+        )
+    })?;
     Ok(OsString::from_vec(bytes))
 }
 
@@ -175,7 +184,10 @@ fn split_variable(variable: &OsString) -> Result<(OsString, OsString), Fault> {
             let value = value.get(1..).unwrap_or_default();
             Ok((OsString::from_vec(name.to_vec()), OsString::from_vec(value.to_vec())))
         }
-        _ => Err(Fault::usage(format!("--env {}: not NAME=VALUE", variable.to_string_lossy()), "write --env NAME=VALUE")),
+        _ => Err(Fault::usage(
+            format!("--env {}: not NAME=VALUE", variable.to_string_lossy()),
+            "write --env NAME=VALUE",
+        )),
     }
 }
 
@@ -322,7 +334,10 @@ async fn finish(
         render::error(why, None);
     }
     if matches!(outcome.end, Some(kennel::End::TimedOut)) && !options.command.json && !options.events {
-        render::note(&format!("timed out after {} ms; everything it started has been ended", outcome.duration_ms));
+        render::note(&format!(
+            "timed out after {} ms; everything it started has been ended",
+            outcome.duration_ms
+        ));
     }
     Ok(match interrupted {
         Some(signal) => u8::try_from(128 + signal).unwrap_or(125),
@@ -345,9 +360,16 @@ fn name_survivors(outcome: &Outcome) {
         return render::note(&format!("the command goes on in the background; kennel kill {id} ends it"));
     }
     for survivor in &outcome.survivors {
-        render::note(&format!("still running: {} (pid {})", render::shorten(&survivor.command, 60), survivor.pid));
+        render::note(&format!(
+            "still running: {} (pid {})",
+            render::shorten(&survivor.command, 60),
+            survivor.pid
+        ));
     }
-    render::note(&format!("kennel kill {id} ends {}", if outcome.survivors.len() == 1 { "it" } else { "them" }));
+    render::note(&format!(
+        "kennel kill {id} ends {}",
+        if outcome.survivors.len() == 1 { "it" } else { "them" }
+    ));
 }
 
 fn write_report(file: &Path, outcome: &impl serde::Serialize) -> Result<(), Fault> {

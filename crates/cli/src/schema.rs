@@ -7,7 +7,8 @@ use crate::fault::Fault;
 use crate::render;
 use crate::start::StartReport;
 
-const NAMES: [&str; 9] = ["outcome", "event", "task", "tasks", "task_output", "kill", "start", "gc", "doctor"];
+const NAMES: [&str; 9] =
+    ["outcome", "event", "task", "tasks", "task_output", "kill", "start", "gc", "doctor"];
 
 /// Prints a schema, or the names.
 pub(crate) fn schema(options: &SchemaOptions) -> Result<u8, Fault> {
@@ -20,7 +21,9 @@ pub(crate) fn schema(options: &SchemaOptions) -> Result<u8, Fault> {
             render::json(&schema);
             Ok(0)
         }
-        None => Err(Fault::usage(format!("there is no schema {name:?}"), format!("one of {}", NAMES.join(", ")))),
+        None => {
+            Err(Fault::usage(format!("there is no schema {name:?}"), format!("one of {}", NAMES.join(", "))))
+        }
     }
 }
 

@@ -24,8 +24,11 @@ pub(crate) async fn start(options: StartOptions) -> Result<u8, Fault> {
     let session = open_session(&options.command, guard).await?;
     // Without an owner the task is on its own; with one it lives as long as that.
     let bound = options.command.owner_pid.is_some() && !options.command.keep;
-    let request =
-        common_request(&options.command)?.on_owner_exit(if bound { OnOwnerExit::Kill } else { OnOwnerExit::Keep });
+    let request = common_request(&options.command)?.on_owner_exit(if bound {
+        OnOwnerExit::Kill
+    } else {
+        OnOwnerExit::Keep
+    });
     let task = session.start(request).await.map_err(|error| Fault::of_command(&error))?;
     let pid = task.pid().await.map_err(|error| Fault::of_command(&error))?;
     if options.command.json {

@@ -66,7 +66,12 @@ impl Signals {
             let mut bytes = [0u8; size_of::<libc::signalfd_siginfo>()];
             rustix::io::read(fd, &mut bytes)?;
             // ssi_signo, ssi_errno, ssi_code: the first three 32-bit words (signalfd(2)).
-            let word = |at: usize| bytes.get(at..at + 4).and_then(|word| word.first_chunk::<4>()).map_or(0, |word| i32::from_ne_bytes(*word));
+            let word = |at: usize| {
+                bytes
+                    .get(at..at + 4)
+                    .and_then(|word| word.first_chunk::<4>())
+                    .map_or(0, |word| i32::from_ne_bytes(*word))
+            };
             Ok(Caught { number: word(0), from_terminal: word(8) == libc::SI_KERNEL })
         };
         match self.fd.async_io(Interest::READABLE, read).await {
@@ -103,7 +108,9 @@ impl Terminal {
             let modes = tcgetattr(&tty).ok()?;
             Some(Self { tty, modes, group: rustix::process::getpgrp().as_raw_nonzero().get() })
         };
-        on(rustix::stdio::stdin()).or_else(|| on(rustix::stdio::stdout())).or_else(|| on(rustix::stdio::stderr()))
+        on(rustix::stdio::stdin())
+            .or_else(|| on(rustix::stdio::stdout()))
+            .or_else(|| on(rustix::stdio::stderr()))
     }
 
     /// Puts the modes back that the command may have changed before something ended it. Only from the foreground:

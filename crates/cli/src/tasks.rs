@@ -26,7 +26,11 @@ pub(crate) async fn tasks(options: &TasksOptions) -> Result<u8, Fault> {
     if options.json {
         render::json(&TaskList { tasks: shown });
     } else if shown.is_empty() {
-        let more = if total > 0 && !options.all { format!(" kennel tasks --all shows {total} finished foreground calls.") } else { String::new() };
+        let more = if total > 0 && !options.all {
+            format!(" kennel tasks --all shows {total} finished foreground calls.")
+        } else {
+            String::new()
+        };
         render::answer(&format!("No tasks.{more}\n"));
     } else {
         render::table(&["ID", "COMMAND", "STARTED", "STATUS"], &shown.iter().map(row).collect::<Vec<_>>());
@@ -36,7 +40,10 @@ pub(crate) async fn tasks(options: &TasksOptions) -> Result<u8, Fault> {
 
 fn row(task: &TaskInfo) -> Vec<String> {
     let room = render::width().map_or(60, |width| width.saturating_sub(32 + 14 + 24).max(20));
-    let command = task.description.as_ref().map_or_else(|| task.command.clone(), |text| format!("{text}: {}", task.command));
+    let command = task
+        .description
+        .as_ref()
+        .map_or_else(|| task.command.clone(), |text| format!("{text}: {}", task.command));
     vec![task.id.clone(), render::shorten(&command, room), started(&task.started_at), status(task)]
 }
 

@@ -109,7 +109,8 @@ impl ChildPlan<'_> {
 
     /// The sources must lie above 2, which the supervisor sees to: else one duplicate could overwrite another's source.
     fn connect(&self) -> rustix::io::Result<()> {
-        let onto = |source: Option<BorrowedFd<'_>>, duplicate: fn(BorrowedFd<'_>) -> rustix::io::Result<()>| {
+        let onto = |source: Option<BorrowedFd<'_>>,
+                    duplicate: fn(BorrowedFd<'_>) -> rustix::io::Result<()>| {
             source.map_or(Ok(()), |fd| {
                 debug_assert!(fd.as_raw_fd() > 2 as RawFd);
                 duplicate(fd)

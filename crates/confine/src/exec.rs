@@ -51,10 +51,17 @@ impl ExecPlan {
         let strings = argv.iter().chain(env).map(|bytes| owned(bytes)).collect::<Result<Vec<_>, _>>()?;
         let pointers: Vec<*const c_char> = strings.iter().map(|string| string.as_ptr()).collect();
         let (arguments, environment) = pointers.split_at(argv.len());
-        let ended = |list: &[*const c_char]| list.iter().copied().chain([std::ptr::null()]).collect::<Vec<_>>();
+        let ended =
+            |list: &[*const c_char]| list.iter().copied().chain([std::ptr::null()]).collect::<Vec<_>>();
         let mut script_argv = vec![SCRIPT_ARGV0.as_ptr(), std::ptr::null()];
         script_argv.extend(ended(arguments.get(1..).unwrap_or_default()));
-        Ok(Self { candidates, argv: ended(arguments), script_argv, envp: ended(environment), _strings: strings })
+        Ok(Self {
+            candidates,
+            argv: ended(arguments),
+            script_argv,
+            envp: ended(environment),
+            _strings: strings,
+        })
     }
 
     /// Executes the first candidate that the kernel takes; returns the errno that a shell would report.
@@ -99,7 +106,8 @@ mod tests {
 
     #[test]
     fn a_name_is_searched_and_a_path_is_not() {
-        let search = |name: &'static [u8]| candidate_files(&Program::Search { name, path: b"/bin::/usr/bin" });
+        let search =
+            |name: &'static [u8]| candidate_files(&Program::Search { name, path: b"/bin::/usr/bin" });
         assert_eq!(search(b"ls"), [b"/bin/ls".to_vec(), b"./ls".to_vec(), b"/usr/bin/ls".to_vec()]);
         assert_eq!(search(b"./ls"), [b"./ls".to_vec()]);
         assert!(search(b"").is_empty());

@@ -100,12 +100,16 @@ impl Error {
     pub fn hint(&self) -> Option<String> {
         Some(match self {
             Self::BadRequest { hint, .. } => hint.clone(),
-            Self::UnknownTask { .. } => "kennel tasks --all (TaskList) shows the tasks that are known".to_owned(),
+            Self::UnknownTask { .. } => {
+                "kennel tasks --all (TaskList) shows the tasks that are known".to_owned()
+            }
             Self::AmbiguousTask { .. } => "give more characters of the id".to_owned(),
             Self::StateDir { .. } => "set KENNEL_STATE_DIR to a directory that only you can write".to_owned(),
             Self::NotInitialised => "call kennel::init() as the first statement of main".to_owned(),
             Self::NotStarted { exit_code: 127, .. } => "check the name and PATH".to_owned(),
-            Self::NotStarted { exit_code: 126, .. } => "check that the file is an executable program".to_owned(),
+            Self::NotStarted { exit_code: 126, .. } => {
+                "check that the file is an executable program".to_owned()
+            }
             _ => return None,
         })
     }

@@ -133,7 +133,11 @@ impl Feed {
             Scope::Leader => view.ended.clone().or_else(|| view.report.clone()),
             Scope::Tree => view.ended.clone(),
         };
-        let end = if view.refused.is_some() || view.closed { Some(u64::MAX) } else { last.as_ref().map(|_| view.total) };
+        let end = if view.refused.is_some() || view.closed {
+            Some(u64::MAX)
+        } else {
+            last.as_ref().map(|_| view.total)
+        };
         if (self.offset < view.total || end.is_some()) && self.read_page()? {
             return Ok(());
         }
@@ -296,7 +300,12 @@ impl EventStream {
     pub(crate) fn of(task: Task) -> Self {
         let (outbox, inbox) = mpsc::channel(EVENTS_MAX);
         tokio::spawn(async move {
-            let mut teller = Teller { outbox, seq: 0, began_ms: unix_ms(), decoders: [Decoder::default(), Decoder::default()] };
+            let mut teller = Teller {
+                outbox,
+                seq: 0,
+                began_ms: unix_ms(),
+                decoders: [Decoder::default(), Decoder::default()],
+            };
             let _reader_gone = teller.tell_all(task).await;
         });
         Self { inbox }
@@ -357,7 +366,9 @@ impl Teller {
                 let text = decoder.feed(&chunk.bytes);
                 EventBody::Output { stream: chunk.stream.into(), offset: chunk.offset, text }
             }
-            News::Gap(bytes) => EventBody::Notice(NoticeBody::Gap(GapNotice { kind: "gap".to_owned(), bytes })),
+            News::Gap(bytes) => {
+                EventBody::Notice(NoticeBody::Gap(GapNotice { kind: "gap".to_owned(), bytes }))
+            }
             News::Notice(notice) => EventBody::Notice(NoticeBody::Task(notice)),
             News::Ended(_) | News::Lost => return Ok(()),
         };

@@ -63,18 +63,26 @@ pub(crate) struct GuardLine {
 
 impl GuardLine {
     /// Starts a guard for the owner `owner_pid` (by default this process).
-    pub(crate) fn start(start: &GuardStart, task_dirs: Vec<PathBuf>, owner: Option<OwnedFd>, owner_pid: i32) -> Result<Self> {
+    pub(crate) fn start(
+        start: &GuardStart,
+        task_dirs: Vec<PathBuf>,
+        owner: Option<OwnedFd>,
+        owner_pid: i32,
+    ) -> Result<Self> {
         let failed = |source| Error::Guard { source };
         let (socket, pid, child) = match start {
             GuardStart::Fork(forked) if is_single_threaded() => {
                 let stance = if forked.wrapper { Stance::Wrapper } else { Stance::Detached };
                 let passed = if forked.wrapper { forked.passed.clone() } else { Vec::new() };
-                let (socket, pid) = supervisor::fork_guard(GuardOptions { stance, passed, task_dirs }).map_err(failed)?;
+                let (socket, pid) =
+                    supervisor::fork_guard(GuardOptions { stance, passed, task_dirs }).map_err(failed)?;
                 (socket, pid, None)
             }
             GuardStart::Binary(binary) => execute(binary.clone(), &task_dirs).map_err(failed)?,
             // Not `current_exe()`: after an upgrade it names a file that is gone; the link can still be executed.
-            _ if crate::init::is_initialised() => execute(PathBuf::from("/proc/self/exe"), &task_dirs).map_err(failed)?,
+            _ if crate::init::is_initialised() => {
+                execute(PathBuf::from("/proc/self/exe"), &task_dirs).map_err(failed)?
+            }
             _ => return Err(Error::NotInitialised),
         };
         supervisor::hello(&socket, owner_pid, owner.as_ref().map(AsFd::as_fd)).map_err(failed)?;
@@ -97,11 +105,15 @@ impl GuardLine {
         // The usual case does not wait.
         let sent = match send(self.socket.get_ref(), &datagram, Some(task.as_fd())) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                self.socket.async_io(Interest::WRITABLE, |socket| send(socket, &datagram, Some(task.as_fd()))).await
+                self.socket
+                    .async_io(Interest::WRITABLE, |socket| send(socket, &datagram, Some(task.as_fd())))
+                    .await
             }
             other => other,
         };
-        sent.map_err(|source| Error::KeeperGone { what: format!("the guard (pid {}) of the session is gone: {source}", self.pid) })?;
+        sent.map_err(|source| Error::KeeperGone {
+            what: format!("the guard (pid {}) of the session is gone: {source}", self.pid),
+        })?;
         Ok(number)
     }
 
@@ -111,7 +123,9 @@ impl GuardLine {
         let _stopped = (&mut self.listener).await;
         let (pidfd, child, pid) = (self.pidfd.take(), self.child.take(), self.pid);
         drop(self);
-        let Some(pidfd) = pidfd.and_then(|pidfd| async_fd(pidfd, Interest::READABLE).ok()) else { return false };
+        let Some(pidfd) = pidfd.and_then(|pidfd| async_fd(pidfd, Interest::READABLE).ok()) else {
+            return false;
+        };
         let gone = tokio::select! {
             ready = pidfd.readable() => ready.is_ok(),
             () = deadline.passed() => false,
@@ -147,18 +161,23 @@ async fn listen(socket: Arc<AsyncFd<OwnedFd>>, publish: watch::Sender<Told>) {
             })
             .await;
         match received {
-            Ok(Received::Datagram(bytes, DATAGRAM_BYTES, _)) => publish.send_modify(|told| match FromGuard::decode(&bytes) {
-                Some(FromGuard::Failed { number, errno }) => drop(told.failed.insert(number, errno)),
-                Some(FromGuard::Crashed { number, status }) => drop(told.crashed.insert(number, status)),
-                None => {}
-            }),
+            Ok(Received::Datagram(bytes, DATAGRAM_BYTES, _)) => {
+                publish.send_modify(|told| match FromGuard::decode(&bytes) {
+                    Some(FromGuard::Failed { number, errno }) => drop(told.failed.insert(number, errno)),
+                    Some(FromGuard::Crashed { number, status }) => drop(told.crashed.insert(number, status)),
+                    None => {}
+                })
+            }
             _ => break publish.send_modify(|told| told.closed = true),
         }
     }
 }
 
 #[expect(clippy::disallowed_methods, reason = "the one place where the library starts the guard")]
-fn execute(binary: PathBuf, task_dirs: &[PathBuf]) -> io::Result<(OwnedFd, i32, Option<std::process::Child>)> {
+fn execute(
+    binary: PathBuf,
+    task_dirs: &[PathBuf],
+) -> io::Result<(OwnedFd, i32, Option<std::process::Child>)> {
     let (host, guard) = supervisor::socket_pair()?;
     let child = std::process::Command::new(binary)
         .arg0(GUARD_ARGV[0])

@@ -60,7 +60,8 @@ pub(crate) fn random_u64() -> Result<u64> {
 }
 
 fn fill_random(bytes: &mut [u8]) -> Result<()> {
-    getrandom::fill(bytes).map_err(|error| Error::Io { doing: "get random bytes", source: std::io::Error::other(error) })
+    getrandom::fill(bytes)
+        .map_err(|error| Error::Io { doing: "get random bytes", source: std::io::Error::other(error) })
 }
 
 #[cfg(test)]

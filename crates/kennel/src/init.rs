@@ -24,7 +24,9 @@ pub fn init() {
     INITIALISED.store(true, Ordering::Release);
     let mut arguments = std::env::args_os();
     if GUARD_ARGV.iter().all(|expected| arguments.next().is_some_and(|argument| argument == *expected)) {
-        let task_dirs = arguments.map(|argument| PathBuf::from(std::ffi::OsString::from_vec(argument.into_vec()))).collect();
+        let task_dirs = arguments
+            .map(|argument| PathBuf::from(std::ffi::OsString::from_vec(argument.into_vec())))
+            .collect();
         supervisor::executed_guard(task_dirs);
     }
 }

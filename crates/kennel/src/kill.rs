@@ -165,7 +165,12 @@ async fn by_force(registry: &Registry, id: &str, kill: &Kill) -> Result<KillRepo
     let record = registry.exact(id).and_then(|found| found.record.ok()).unwrap_or(record);
     let survivors: Vec<Survivor> = left
         .into_iter()
-        .map(|pid| Survivor { pid, command: String::new(), ports: Vec::new(), held: Some("still listed after SIGKILL".into()) })
+        .map(|pid| Survivor {
+            pid,
+            command: String::new(),
+            ports: Vec::new(),
+            held: Some("still listed after SIGKILL".into()),
+        })
         .collect();
     Ok(KillReport {
         success: survivors.is_empty(),

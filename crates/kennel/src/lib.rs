@@ -49,15 +49,15 @@ pub use id::TaskId;
 pub use init::init;
 pub use kill::Kill;
 pub use outcome::{
-    Boundary, Clamped, ClampedValue, End, Enforced, ErrorInfo, KillReport, Notice, Outcome, Proof, Protection, Status,
-    StoppedBy, Survivor, TaskInfo, TaskList, TaskOutput, Usage,
+    Boundary, Clamped, ClampedValue, End, Enforced, ErrorInfo, KillReport, Notice, Outcome, Proof,
+    Protection, Status, StoppedBy, Survivor, TaskInfo, TaskList, TaskOutput, Usage,
 };
 pub use probe::{Finding, Probe};
 pub use read::{Chunk, Read, Stream};
 pub use registry::{Collected, RETENTION_DEFAULT};
 pub use request::{
-    Command, GRACE_DEFAULT, MAX_OUTPUT_DEFAULT, OUTPUT_CAP_DEFAULT, OnOwnerExit, OnTimeout, Output, Request, Stdin,
-    Survivors, Timeout,
+    Command, GRACE_DEFAULT, MAX_OUTPUT_DEFAULT, OUTPUT_CAP_DEFAULT, OnOwnerExit, OnTimeout, Output, Request,
+    Stdin, Survivors, Timeout,
 };
 pub use root::{Builder, Kennel};
 pub use session::{Door, Session, SessionBuilder, TIMEOUT_DEFAULT, TIMEOUT_MAX_DEFAULT};

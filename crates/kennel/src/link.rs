@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::fs::{Mode, OFlags, open};
-use supervisor::wire::{FromSupervisor, KillAnswer, Notice, Report, Started, ToSupervisor, frame, take_frame};
+use supervisor::wire::{
+    FromSupervisor, KillAnswer, Notice, Report, Started, ToSupervisor, frame, take_frame,
+};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::sync::{mpsc, watch};

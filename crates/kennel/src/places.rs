@@ -27,7 +27,9 @@ impl Places {
     /// Finds and makes the directories, as the environment of the process says.
     pub(crate) fn find(state_dir: Option<&Path>) -> Result<Self> {
         let uid = rustix::process::geteuid().as_raw();
-        if let Some(root) = state_dir.map(Path::to_owned).or_else(|| variable("KENNEL_STATE_DIR").map(PathBuf::from)) {
+        if let Some(root) =
+            state_dir.map(Path::to_owned).or_else(|| variable("KENNEL_STATE_DIR").map(PathBuf::from))
+        {
             let durable = make_private(&absolute(&root)?)?;
             return Ok(Self { volatile: Some(durable.clone()), root, durable, fallback: None });
         }
@@ -61,7 +63,10 @@ impl Places {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "a library user's state must be found where the command line looks")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a library user's state must be found where the command line looks"
+)]
 fn variable(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
 }
@@ -70,7 +75,10 @@ fn usual_root(uid: u32) -> Option<PathBuf> {
     if let Some(state) = variable("XDG_STATE_HOME").map(PathBuf::from).filter(|path| path.is_absolute()) {
         return Some(state.join("kennel"));
     }
-    let home = variable("HOME").map(PathBuf::from).filter(|path| path.is_absolute()).or_else(|| home_from_passwd(uid))?;
+    let home = variable("HOME")
+        .map(PathBuf::from)
+        .filter(|path| path.is_absolute())
+        .or_else(|| home_from_passwd(uid))?;
     Some(home.join(".local/state/kennel"))
 }
 
@@ -101,12 +109,20 @@ fn make_private(root: &Path) -> Result<PathBuf> {
     let tasks = root.join(TASKS);
     let refused = |why: String| Error::StateDir { path: root.to_owned(), why };
     if !tasks.is_dir() {
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(&tasks).map_err(|error| refused(explain(&error)))?;
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&tasks)
+            .map_err(|error| refused(explain(&error)))?;
     }
     let uid = rustix::process::geteuid().as_raw();
     for path in [root, &tasks] {
         let meta = fs::symlink_metadata(path).map_err(|error| refused(explain(&error)))?;
-        let meta = if path == root && meta.is_symlink() { fs::metadata(path).map_err(|e| refused(explain(&e)))? } else { meta };
+        let meta = if path == root && meta.is_symlink() {
+            fs::metadata(path).map_err(|e| refused(explain(&e)))?
+        } else {
+            meta
+        };
         if !meta.is_dir() {
             return Err(refused(format!("{} is not a directory", path.display())));
         }
@@ -114,7 +130,11 @@ fn make_private(root: &Path) -> Result<PathBuf> {
             return Err(refused(format!("{} belongs to user {}", path.display(), meta.uid())));
         }
         if meta.mode() & 0o022 != 0 {
-            return Err(refused(format!("others can write {} (mode {:o})", path.display(), meta.mode() & 0o7777)));
+            return Err(refused(format!(
+                "others can write {} (mode {:o})",
+                path.display(),
+                meta.mode() & 0o7777
+            )));
         }
     }
     rustix::fs::access(&tasks, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK)

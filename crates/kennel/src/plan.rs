@@ -84,10 +84,16 @@ fn check_command(command: &Command) -> Result<()> {
         Command::Argv(argv) => argv.first().is_none_or(|program| program.is_empty()),
     };
     if blank {
-        return Err(bad("the command is empty".to_owned(), "give a command line, or a program and its arguments"));
+        return Err(bad(
+            "the command is empty".to_owned(),
+            "give a command line, or a program and its arguments",
+        ));
     }
     if let Some(at) = parts.iter().find_map(|part| part.as_bytes().iter().position(|byte| *byte == 0)) {
-        return Err(bad(format!("the command holds a NUL byte at position {at}"), "no program can be given one; remove it"));
+        return Err(bad(
+            format!("the command holds a NUL byte at position {at}"),
+            "no program can be given one; remove it",
+        ));
     }
     Ok(())
 }
@@ -113,7 +119,10 @@ fn environment(request: &Request, terms: &SessionTerms, id: &TaskId, token: &str
     let marker = format!("{id}:{token}");
     env.retain(|(name, _)| *name != "KENNEL_TASK");
     env.push((OsStr::new("KENNEL_TASK"), OsStr::new(&marker)));
-    Ok(env.into_iter().map(|(name, value)| ByteStr([name.as_bytes(), b"=", value.as_bytes()].concat())).collect())
+    Ok(env
+        .into_iter()
+        .map(|(name, value)| ByteStr([name.as_bytes(), b"=", value.as_bytes()].concat()))
+        .collect())
 }
 
 fn check_variable(name: &OsStr, value: &OsStr) -> Result<()> {
@@ -171,7 +180,8 @@ fn shell_form(line: &OsStr, has_bash_env: bool) -> ShellForm {
 
 /// The first bash of a `PATH`, else of the usual places.
 pub(crate) fn find_shell(env: &[(OsString, OsString)]) -> Option<PathBuf> {
-    let path = env.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.clone()).unwrap_or_default();
+    let path =
+        env.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.clone()).unwrap_or_default();
     std::env::split_paths(&path)
         .chain(["/bin", "/usr/bin", "/usr/local/bin"].map(PathBuf::from))
         .filter(|directory| directory.is_absolute())
@@ -180,7 +190,10 @@ pub(crate) fn find_shell(env: &[(OsString, OsString)]) -> Option<PathBuf> {
 }
 
 fn no_shell() -> Error {
-    Error::NotStarted { why: "no bash in PATH, /bin, /usr/bin or /usr/local/bin can be executed".to_owned(), exit_code: 125 }
+    Error::NotStarted {
+        why: "no bash in PATH, /bin, /usr/bin or /usr/local/bin can be executed".to_owned(),
+        exit_code: 125,
+    }
 }
 
 fn is_executable(file: &Path) -> bool {
@@ -191,11 +204,14 @@ fn is_executable(file: &Path) -> bool {
 fn display(command: &Command) -> String {
     match command {
         Command::Shell(line) => line.to_string_lossy().into_owned(),
-        Command::Argv(argv) => argv.iter().map(|word| quote(&word.to_string_lossy())).collect::<Vec<_>>().join(" "),
+        Command::Argv(argv) => {
+            argv.iter().map(|word| quote(&word.to_string_lossy())).collect::<Vec<_>>().join(" ")
+        }
     }
 }
 
 fn quote(word: &str) -> String {
-    let plain = !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-./:=@%+,".contains(&byte));
+    let plain = !word.is_empty()
+        && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-./:=@%+,".contains(&byte));
     if plain { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
 }

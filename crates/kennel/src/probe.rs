@@ -28,7 +28,9 @@ pub struct Probe {
 impl Kennel {
     /// Looks at the machine. Changes nothing and starts nothing.
     pub fn probe(&self) -> Probe {
-        Probe { findings: vec![state(self), volatile(self), children_files(), pidfd(), tag(), shell(), cgroup()] }
+        Probe {
+            findings: vec![state(self), volatile(self), children_files(), pidfd(), tag(), shell(), cgroup()],
+        }
     }
 }
 
@@ -41,20 +43,37 @@ fn state(kennel: &Kennel) -> Finding {
         Some(notice) => notice.to_owned(),
         None => kennel.state_dir().display().to_string(),
     };
-    finding("state directory", kennel.state_dir_notice().is_none(), seen, "records and output of tasks that last")
+    finding(
+        "state directory",
+        kennel.state_dir_notice().is_none(),
+        seen,
+        "records and output of tasks that last",
+    )
 }
 
 fn volatile(kennel: &Kennel) -> Finding {
     let place = kennel.volatile_dir();
     let seen = place.map_or_else(|| "none".to_owned(), |path| path.display().to_string());
-    finding("tmpfs", place.is_some(), seen, "short foreground calls touch no disk; without it they cost some milliseconds more")
+    finding(
+        "tmpfs",
+        place.is_some(),
+        seen,
+        "short foreground calls touch no disk; without it they cost some milliseconds more",
+    )
 }
 
 fn children_files() -> Finding {
     let mut children = Vec::new();
     let listed = proctree::children_of_self_single_threaded(&mut children);
-    let seen = listed.as_ref().map_or_else(ToString::to_string, |()| "/proc/PID/task/TID/children can be read".to_owned());
-    finding("children files", listed.is_ok(), seen, "trees are listed at the cost of the tree; without them the whole process table is read")
+    let seen = listed
+        .as_ref()
+        .map_or_else(ToString::to_string, |()| "/proc/PID/task/TID/children can be read".to_owned());
+    finding(
+        "children files",
+        listed.is_ok(),
+        seen,
+        "trees are listed at the cost of the tree; without them the whole process table is read",
+    )
 }
 
 fn pidfd() -> Finding {
@@ -70,7 +89,11 @@ fn pidfd() -> Finding {
 
 fn tag() -> Finding {
     let can = supervisor::Tag::can_be_set();
-    let seen = if can { "the hard RLIMIT_RTTIME is unlimited" } else { "the hard RLIMIT_RTTIME is limited (are we inside a task?)" };
+    let seen = if can {
+        "the hard RLIMIT_RTTIME is unlimited"
+    } else {
+        "the hard RLIMIT_RTTIME is limited (are we inside a task?)"
+    };
     finding("tag", can, seen, "tasks are found again after both of their keepers were killed")
 }
 
@@ -84,6 +107,9 @@ fn cgroup() -> Finding {
     let root = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"]
         .into_iter()
         .find(|path| std::path::Path::new(path).join("cgroup.controllers").exists());
-    let seen = root.map_or_else(|| "no cgroup v2 hierarchy".to_owned(), |root| format!("cgroup v2 at {root}; not used yet"));
+    let seen = root.map_or_else(
+        || "no cgroup v2 hierarchy".to_owned(),
+        |root| format!("cgroup v2 at {root}; not used yet"),
+    );
     finding("cgroup v2", root.is_some(), seen, "not used by this version: the boundary is the subreaper")
 }

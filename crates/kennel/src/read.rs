@@ -93,7 +93,8 @@ const PAGE_BYTES: usize = 256 << 10;
 
 pub(crate) fn reader(dir: &Path) -> Result<Reader> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let dir = open(dir, flags, Mode::empty()).map_err(|errno| Error::io("open the task's directory")(errno.into()))?;
+    let dir = open(dir, flags, Mode::empty())
+        .map_err(|errno| Error::io("open the task's directory")(errno.into()))?;
     Ok(Reader::new(dir))
 }
 

@@ -116,7 +116,8 @@ impl Registry {
 
     /// A task that moves from tmpfs to disk is for an instant in both directories and never in none.
     pub(crate) fn exact(&self, id: &str) -> Option<Found> {
-        let look = || self.places.task_dirs().into_iter().find_map(|parent| Self::load(&parent, id.to_owned()));
+        let look =
+            || self.places.task_dirs().into_iter().find_map(|parent| Self::load(&parent, id.to_owned()));
         look().or_else(look)
     }
 
@@ -151,9 +152,13 @@ impl Registry {
         for parent in self.places.task_dirs() {
             for entry in fs::read_dir(&parent).into_iter().flatten().flatten() {
                 let Ok(id) = entry.file_name().into_string() else { continue };
-                let old = entry.metadata().and_then(|meta| meta.modified()).is_ok_and(|at| at.elapsed().is_ok_and(|age| age > TORSO_AGE));
+                let old = entry
+                    .metadata()
+                    .and_then(|meta| meta.modified())
+                    .is_ok_and(|at| at.elapsed().is_ok_and(|age| age > TORSO_AGE));
                 let bare = !entry.path().join(supervisor::RECORD_FILE).exists();
-                let moved = self.places.task_dirs().iter().any(|other| *other != parent && other.join(&id).exists());
+                let moved =
+                    self.places.task_dirs().iter().any(|other| *other != parent && other.join(&id).exists());
                 if check_name(&id).is_ok() && old && bare && !moved {
                     remove_task_dir(&parent, &id);
                 }
@@ -164,7 +169,9 @@ impl Registry {
     /// Collects at most once in `every`, whoever asks; the stamp file carries the time between processes.
     pub(crate) fn collect_now_and_then(&self, retention: Duration, every: Duration) {
         let stamp = self.places.root.join("gc.stamp");
-        let recent = fs::metadata(&stamp).and_then(|meta| meta.modified()).is_ok_and(|at| at.elapsed().is_ok_and(|age| age < every));
+        let recent = fs::metadata(&stamp)
+            .and_then(|meta| meta.modified())
+            .is_ok_and(|at| at.elapsed().is_ok_and(|age| age < every));
         if !recent && fs::write(&stamp, b"").is_ok() {
             self.collect(retention);
         }
@@ -263,7 +270,8 @@ pub(crate) fn describe(found: &Found, here: Option<&Origin>) -> Option<TaskInfo>
         Standing::Kept | Standing::Foreign => Status::Running,
         Standing::Orphaned | Standing::EarlierBoot => Status::Lost,
     };
-    let background_pids = if stands == Standing::Kept && record.end.is_some() { survivors_of(&record) } else { Vec::new() };
+    let background_pids =
+        if stands == Standing::Kept && record.end.is_some() { survivors_of(&record) } else { Vec::new() };
     let durable = found.dir.join("output.log");
     Some(TaskInfo {
         id: record.id.clone(),
@@ -286,8 +294,9 @@ pub(crate) fn describe(found: &Found, here: Option<&Origin>) -> Option<TaskInfo>
         guard_pid: record.guard.pid,
         background: record.background,
         owner_pid: record.owner.map(|owner| owner.pid),
-        origin: (stands == Standing::Foreign)
-            .then(|| format!("{}/{}/{}", record.origin.machine, record.origin.boot, record.origin.pid_namespace)),
+        origin: (stands == Standing::Foreign).then(|| {
+            format!("{}/{}/{}", record.origin.machine, record.origin.boot, record.origin.pid_namespace)
+        }),
     })
 }
 
@@ -314,6 +323,8 @@ pub(crate) fn survivors_of(record: &Record) -> Vec<i32> {
     members
         .into_iter()
         .map(|member| member.pid)
-        .filter(|pid| proctree::read_stat(*pid).ok().flatten().is_some_and(|stat| !matches!(stat.state, b'Z' | b'X')))
+        .filter(|pid| {
+            proctree::read_stat(*pid).ok().flatten().is_some_and(|stat| !matches!(stat.state, b'Z' | b'X'))
+        })
         .collect()
 }

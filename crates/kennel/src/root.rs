@@ -46,7 +46,10 @@ impl Builder {
     ///
     /// # Errors
     /// [`Error::StateDir`] when none can be used or others can write it.
-    #[expect(clippy::unused_async, reason = "part of the fixed interface; probing may wait in later versions")]
+    #[expect(
+        clippy::unused_async,
+        reason = "part of the fixed interface; probing may wait in later versions"
+    )]
     pub async fn build(self) -> Result<Kennel> {
         let places = Places::find(self.state_dir.as_deref())?;
         Ok(Kennel { registry: Registry::new(places.clone()), places, guard: self.guard })

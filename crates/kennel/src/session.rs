@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use proctree::PidFd;
-use supervisor::wire::{KillOrder, ToSupervisor};
 use supervisor::StoppedBy;
+use supervisor::wire::{KillOrder, ToSupervisor};
 use tokio::net::UnixStream;
 
 use crate::clock::Deadline;
@@ -123,7 +123,10 @@ impl SessionBuilder {
     ///
     /// # Cancel safety
     /// A dropped future leaves no guard: it ends when its line closes.
-    #[expect(clippy::unused_async, reason = "part of the fixed interface; the guard's socket needs the runtime")]
+    #[expect(
+        clippy::unused_async,
+        reason = "part of the fixed interface; the guard's socket needs the runtime"
+    )]
     pub async fn open(self) -> Result<Session> {
         let session_id = match self.id {
             Some(id) => check_name(&id).map(|()| id)?,
@@ -173,7 +176,10 @@ fn owner_handle(pid: i32) -> Result<Option<OwnedFd>> {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "a session's commands inherit the program's environment by default")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a session's commands inherit the program's environment by default"
+)]
 fn own_environment() -> Vec<(OsString, OsString)> {
     std::env::vars_os().collect()
 }
@@ -210,7 +216,9 @@ impl Session {
     pub async fn run(&self, request: Request) -> Result<Outcome> {
         match self.launch(&request, Mode::Foreground).await {
             Ok(task) => task.outcome().await,
-            Err(Error::NotStarted { why, exit_code }) => Ok(Outcome::not_started(&self.terms, &why, exit_code)),
+            Err(Error::NotStarted { why, exit_code }) => {
+                Ok(Outcome::not_started(&self.terms, &why, exit_code))
+            }
             Err(other) => Err(other),
         }
     }
@@ -240,7 +248,8 @@ impl Session {
 
     async fn launch(&self, request: &Request, mode: Mode) -> Result<Task> {
         let launch = plan(request, &self.terms, mode)?;
-        let (ours, theirs) = std::os::unix::net::UnixStream::pair().map_err(Error::io("make a socket pair"))?;
+        let (ours, theirs) =
+            std::os::unix::net::UnixStream::pair().map_err(Error::io("make a socket pair"))?;
         ours.set_nonblocking(true).map_err(Error::io("prepare a socket"))?;
         let link = Link::new(UnixStream::from_std(ours).map_err(Error::io("register a socket"))?);
         let number = self.guard.spawn(theirs.into()).await?;
@@ -250,7 +259,14 @@ impl Session {
         let (id, max_output) = (launch.id.clone(), request.max_output);
         let clamps = launch.notices.clone();
         let line = Line::serve(link, Some(ToSupervisor::Launch(Box::new(launch))), dir);
-        Ok(Task::of_session(id, line, max_output, clamps, Arc::clone(&self.terms), (Arc::clone(&self.guard), number)))
+        Ok(Task::of_session(
+            id,
+            line,
+            max_output,
+            clamps,
+            Arc::clone(&self.terms),
+            (Arc::clone(&self.guard), number),
+        ))
     }
 
     /// Background tasks are ended by name when the session closes.
@@ -287,4 +303,3 @@ impl Session {
         }
     }
 }
-

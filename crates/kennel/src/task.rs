@@ -14,8 +14,8 @@ use crate::guard::GuardLine;
 use crate::kill::{self, Kill};
 use crate::link::{Line, View};
 use crate::outcome::{
-    Boundary, Clamped, ClampedValue, KillReport, Notice, Outcome, Proof, Protection, Status, Survivor, TaskInfo,
-    TaskOutput,
+    Boundary, Clamped, ClampedValue, KillReport, Notice, Outcome, Proof, Protection, Status, Survivor,
+    TaskInfo, TaskOutput,
 };
 use crate::read::{self, Read, Start, Watcher};
 use crate::registry::{self, Registry};
@@ -80,7 +80,10 @@ impl Task {
     /// As [`Task::started`].
     pub async fn pid(&self) -> Result<i32> {
         self.started().await?;
-        let told = self.line.as_ref().and_then(|line| line.view.borrow().started.as_ref().map(|started| started.pid));
+        let told = self
+            .line
+            .as_ref()
+            .and_then(|line| line.view.borrow().started.as_ref().map(|started| started.pid));
         Ok(match told {
             Some(pid) => pid,
             None => self.record()?.leader.map_or(0, |leader| leader.pid),
@@ -96,7 +99,8 @@ impl Task {
         if self.guard.is_none() {
             return Ok(());
         }
-        let view = line.until(|view| view.started.is_some() || view.ended.is_some() || view.refused.is_some()).await;
+        let view =
+            line.until(|view| view.started.is_some() || view.ended.is_some() || view.refused.is_some()).await;
         if let Some(why) = view.refused {
             return Err(Error::NotStarted { why, exit_code: 125 });
         }
@@ -154,12 +158,18 @@ impl Task {
     async fn fate(&self) -> Result<Fate> {
         if let Some(line) = &self.line {
             let view = line
-                .until(|view| view.report.as_ref().is_some_and(|report| ends(report)) || view.ended.is_some() || view.refused.is_some())
+                .until(|view| {
+                    view.report.as_ref().is_some_and(|report| ends(report))
+                        || view.ended.is_some()
+                        || view.refused.is_some()
+                })
                 .await;
             if let Some(why) = view.refused.clone() {
                 return Err(Error::NotStarted { why, exit_code: 125 });
             }
-            if let Some(report) = view.ended.clone().or_else(|| view.report.clone().filter(|report| ends(report))) {
+            if let Some(report) =
+                view.ended.clone().or_else(|| view.report.clone().filter(|report| ends(report)))
+            {
                 return Ok(Fate::Told(report, view));
             }
         }
@@ -182,11 +192,15 @@ impl Task {
                 return Err(Error::KeeperGone { what: format!("no supervisor could be made: {why}") });
             }
         }
-        let found = self.registry.exact(&self.id).ok_or_else(|| Error::UnknownTask { id: self.id.clone() })?;
+        let found =
+            self.registry.exact(&self.id).ok_or_else(|| Error::UnknownTask { id: self.id.clone() })?;
         registry::describe(&found, registry::own_origin().as_ref());
-        let record = registry::read_record(&found.dir).map_err(|source| Error::Record { id: self.id.clone(), source })?;
+        let record = registry::read_record(&found.dir)
+            .map_err(|source| Error::Record { id: self.id.clone(), source })?;
         if record.end.is_none() {
-            return Err(Error::KeeperGone { what: format!("the supervisor of {} is gone or does not answer", self.id) });
+            return Err(Error::KeeperGone {
+                what: format!("the supervisor of {} is gone or does not answer", self.id),
+            });
         }
         Ok(Fate::Recorded(Box::new(record), found.dir))
     }
@@ -224,7 +238,8 @@ impl Task {
         let hint = format!("kennel output {} reads on", self.id);
         let (out, err) = read::render_streams(dir, self.max_output, &hint)?;
         let survivors: Vec<Survivor> = report.members.iter().map(survivor).collect();
-        let background = report.end.is_some().then(|| survivors.iter().map(|survivor| survivor.pid).collect());
+        let background =
+            report.end.is_some().then(|| survivors.iter().map(|survivor| survivor.pid).collect());
         let truncated = out.truncated || err.truncated;
         Ok(Outcome {
             status: Status::of(report.end.as_ref()),
@@ -239,7 +254,8 @@ impl Task {
             dropped_bytes: report.dropped_bytes,
             task_id: self.id.clone(),
             session_id: known.session_id,
-            output_file: (truncated || report.durable).then(|| dir.join("output.log").to_string_lossy().into_owned()),
+            output_file: (truncated || report.durable)
+                .then(|| dir.join("output.log").to_string_lossy().into_owned()),
             end: report.end.clone(),
             pipestatus: report.pipestatus.clone(),
             cwd: known.cwd,
@@ -257,7 +273,8 @@ impl Task {
     }
 
     fn record(&self) -> Result<Record> {
-        let found = self.registry.exact(&self.id).ok_or_else(|| Error::UnknownTask { id: self.id.clone() })?;
+        let found =
+            self.registry.exact(&self.id).ok_or_else(|| Error::UnknownTask { id: self.id.clone() })?;
         found.record.map_err(|source| Error::Record { id: self.id.clone(), source })
     }
 
@@ -269,7 +286,10 @@ impl Task {
                 return Ok(dir);
             }
         }
-        self.registry.exact(&self.id).map(|found| found.dir).ok_or_else(|| Error::UnknownTask { id: self.id.clone() })
+        self.registry
+            .exact(&self.id)
+            .map(|found| found.dir)
+            .ok_or_else(|| Error::UnknownTask { id: self.id.clone() })
     }
 
     /// The task as a list shows it.
@@ -277,7 +297,8 @@ impl Task {
     /// # Errors
     /// [`Error::UnknownTask`], [`Error::Record`].
     pub fn info(&self) -> Result<TaskInfo> {
-        let found = self.registry.exact(&self.id).ok_or_else(|| Error::UnknownTask { id: self.id.clone() })?;
+        let found =
+            self.registry.exact(&self.id).ok_or_else(|| Error::UnknownTask { id: self.id.clone() })?;
         let here = registry::own_origin();
         registry::describe(&found, here.as_ref()).ok_or_else(|| match found.record {
             Err(source) => Error::Record { id: self.id.clone(), source },
@@ -327,7 +348,8 @@ impl Task {
     /// # Errors
     /// As [`Task::read`].
     pub fn chunks(&self, offset: u64) -> Result<(Vec<read::Chunk>, u64)> {
-        let page = read::reader(&self.dir()?)?.read(offset, 256 << 10).map_err(Error::io("read the output"))?;
+        let page =
+            read::reader(&self.dir()?)?.read(offset, 256 << 10).map_err(Error::io("read the output"))?;
         Ok((page.chunks, page.next))
     }
 
@@ -460,7 +482,12 @@ fn ends(report: &Report) -> bool {
 }
 
 fn survivor(member: &supervisor::wire::MemberInfo) -> Survivor {
-    Survivor { pid: member.pid, command: member.command.clone(), ports: Vec::new(), held: member.held.clone() }
+    Survivor {
+        pid: member.pid,
+        command: member.command.clone(),
+        ports: Vec::new(),
+        held: member.held.clone(),
+    }
 }
 
 fn clamped(notices: &[Notice]) -> Option<Clamped> {

@@ -74,7 +74,14 @@ const MARKER_CHARS: usize = 120;
 
 impl HeadTail {
     pub(crate) fn new(max_chars: usize) -> Self {
-        Self { max_chars, head: String::new(), head_chars: 0, tail: VecDeque::new(), cut_bytes: 0, cut_lines: 0 }
+        Self {
+            max_chars,
+            head: String::new(),
+            head_chars: 0,
+            tail: VecDeque::new(),
+            cut_bytes: 0,
+            cut_lines: 0,
+        }
     }
 
     pub(crate) fn push(&mut self, text: &str) {
@@ -121,7 +128,9 @@ impl HeadTail {
     /// Makes room for the marker and cuts at line edges, where lines are short enough for that to lose little.
     fn make_room(&mut self) {
         let marker = MARKER_CHARS.min(self.max_chars / 2);
-        while self.max_chars - self.head_chars.min(self.max_chars) < self.tail.len() + marker && !self.tail.is_empty() {
+        while self.max_chars - self.head_chars.min(self.max_chars) < self.tail.len() + marker
+            && !self.tail.is_empty()
+        {
             self.drop_oldest();
         }
         let edge = (self.max_chars / 8).min(400);

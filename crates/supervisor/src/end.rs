@@ -179,7 +179,11 @@ mod tests {
         check(End::Exited { code: 7 }, Some(WaitStatus::Exited(7)), 7);
         check(End::Signaled { signal: "SIGKILL".into(), core: false }, None, 137);
         check(End::TimedOut, Some(WaitStatus::Signaled { signal: 15, core: false }), 124);
-        check(End::Stopped { by: StoppedBy::User }, Some(WaitStatus::Signaled { signal: 15, core: false }), 143);
+        check(
+            End::Stopped { by: StoppedBy::User },
+            Some(WaitStatus::Signaled { signal: 15, core: false }),
+            143,
+        );
         check(End::Lost { why: String::new() }, None, -1);
     }
 

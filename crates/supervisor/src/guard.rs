@@ -192,8 +192,11 @@ impl Guard {
         polled.extend(self.owner.as_ref().map(|owner| PollFd::new(owner, PollFlags::IN)));
         polled.extend(self.socket.as_ref().map(|socket| PollFd::new(socket, PollFlags::IN)));
         let fixed = polled.len();
-        polled.extend(self.children.iter().filter_map(|child| Some(PollFd::new(child.pidfd.as_ref()?, PollFlags::IN))));
-        let deadline = [self.sweep.as_ref().map(|_| self.sweep_at), self.acknowledge_by].into_iter().flatten().min();
+        polled.extend(
+            self.children.iter().filter_map(|child| Some(PollFd::new(child.pidfd.as_ref()?, PollFlags::IN))),
+        );
+        let deadline =
+            [self.sweep.as_ref().map(|_| self.sweep_at), self.acknowledge_by].into_iter().flatten().min();
         let timeout = deadline.map(|at| {
             let left = at.saturating_sub(clock::monotonic_ms());
             Timespec {
@@ -223,11 +226,13 @@ impl Guard {
             match receive(socket) {
                 Received::Nothing => return,
                 Received::Closed => return self.owner_gone(),
-                Received::Datagram(bytes, length, fd) => match ToGuard::decode(bytes.get(..length).unwrap_or_default()) {
-                    Some(ToGuard::Hello { protocol: PROTOCOL, .. }) => self.owner = fd,
-                    Some(ToGuard::Spawn { number }) => self.spawn(number, fd),
-                    _ => return self.owner_gone(),
-                },
+                Received::Datagram(bytes, length, fd) => {
+                    match ToGuard::decode(bytes.get(..length).unwrap_or_default()) {
+                        Some(ToGuard::Hello { protocol: PROTOCOL, .. }) => self.owner = fd,
+                        Some(ToGuard::Spawn { number }) => self.spawn(number, fd),
+                        _ => return self.owner_gone(),
+                    }
+                }
             }
         }
     }
@@ -259,7 +264,9 @@ impl Guard {
                     self.let_go_of_the_callers_descriptors();
                 }
             }
-            Err(error) => self.tell(FromGuard::Failed { number, errno: error.raw_os_error().unwrap_or(libc::EAGAIN) }),
+            Err(error) => {
+                self.tell(FromGuard::Failed { number, errno: error.raw_os_error().unwrap_or(libc::EAGAIN) })
+            }
         }
     }
 
@@ -294,7 +301,8 @@ impl Guard {
             return;
         }
         for child in &self.children {
-            let deaf = self.words.word(child.slot).is_none_or(|word| word.load(Ordering::Acquire) == word::IDLE);
+            let deaf =
+                self.words.word(child.slot).is_none_or(|word| word.load(Ordering::Acquire) == word::IDLE);
             if deaf {
                 sys::signal_own_child(child.pid, libc::SIGKILL);
             }
@@ -328,7 +336,11 @@ impl Guard {
         }
         self.sweep = None;
         for (number, pid, status) in std::mem::take(&mut self.crashed) {
-            lost::mark(&self.options.task_dirs, pid, "its supervisor was killed; what it left has been ended");
+            lost::mark(
+                &self.options.task_dirs,
+                pid,
+                "its supervisor was killed; what it left has been ended",
+            );
             self.tell(FromGuard::Crashed { number, status });
         }
     }
@@ -347,6 +359,10 @@ pub fn wake(keeper: ProcId) {
 }
 
 /// The socket of the host's end, as a borrowed descriptor.
-pub fn hello(socket: impl AsFd, owner_pid: i32, owner: Option<std::os::fd::BorrowedFd<'_>>) -> io::Result<()> {
+pub fn hello(
+    socket: impl AsFd,
+    owner_pid: i32,
+    owner: Option<std::os::fd::BorrowedFd<'_>>,
+) -> io::Result<()> {
     send(socket, &ToGuard::Hello { protocol: PROTOCOL, owner_pid }.encode(), owner)
 }

@@ -232,21 +232,28 @@ pub(crate) fn step(state: State, input: Input, terms: Terms) -> (State, Vec<Acti
         (State::Settling { end } | State::Lingering { end }, Input::Empty) => {
             (State::Ended { end }, vec![Action::Finish])
         }
-        (State::Ending { end, why, .. }, Input::LeaderEnded { alone: true, .. } | Input::Empty) => {
-            (State::Ended { end: end.unwrap_or_else(|| why.end()) }, vec![Action::DisarmTimeout, Action::Finish])
-        }
+        (State::Ending { end, why, .. }, Input::LeaderEnded { alone: true, .. } | Input::Empty) => (
+            State::Ended { end: end.unwrap_or_else(|| why.end()) },
+            vec![Action::DisarmTimeout, Action::Finish],
+        ),
         (State::Ending { end: None, why, phase }, Input::LeaderEnded { .. }) => {
             let end = Some(why.end());
             (State::Ending { end, why, phase }, vec![Action::DisarmTimeout])
         }
-        (State::Ending { end, why, phase: Phase::Grace(force) }, Input::GraceOver) => grace_over(end, why, force),
+        (State::Ending { end, why, phase: Phase::Grace(force) }, Input::GraceOver) => {
+            grace_over(end, why, force)
+        }
         (State::Ending { end, why, phase: Phase::Grace(_) }, order) if order.is_kill(terms).is_some() => {
             tighten(end, why, &order, terms)
         }
-        (state @ State::Ending { phase: Phase::Sweep, .. }, Input::SweepOverdue) => (state, vec![Action::AnswerStuck]),
+        (state @ State::Ending { phase: Phase::Sweep, .. }, Input::SweepOverdue) => {
+            (state, vec![Action::AnswerStuck])
+        }
         (State::Ended { end }, _) => (State::Ended { end }, Vec::new()),
         (state, order) => match order.is_kill(terms) {
-            Some((why, stop)) if !matches!(state, State::Ending { .. }) => enter_kill_path(state.end().cloned(), why, &stop),
+            Some((why, stop)) if !matches!(state, State::Ending { .. }) => {
+                enter_kill_path(state.end().cloned(), why, &stop)
+            }
             _ => (state, Vec::new()),
         },
     }
@@ -258,7 +265,9 @@ impl Input {
         let ladder = |by, grace_ms| Stop { by, signal: libc::SIGTERM, grace_ms, force: Force::Kill };
         match self {
             Self::TimedOut => Some((Why::TimedOut, ladder(StoppedBy::Kennel, terms.grace_ms))),
-            Self::Limit(limit) => Some((Why::Limit(limit.clone()), ladder(StoppedBy::Kennel, terms.grace_ms))),
+            Self::Limit(limit) => {
+                Some((Why::Limit(limit.clone()), ladder(StoppedBy::Kennel, terms.grace_ms)))
+            }
             Self::Stop(stop) => Some((Why::Stopped(stop.by), stop.clone())),
             Self::OwnerGone if terms.on_owner_exit == OnOwnerExit::Kill => {
                 Some((Why::Stopped(StoppedBy::OwnerExit), ladder(StoppedBy::OwnerExit, OWNER_GONE_GRACE_MS)))
@@ -273,7 +282,12 @@ fn settled(end: End, terms: Terms) -> (State, Vec<Action>) {
         Survivors::Adopt => (State::Lingering { end }, vec![Action::Report]),
         Survivors::Leave => (State::Lingering { end }, vec![Action::Disown, Action::Report]),
         Survivors::Kill => {
-            let stop = Stop { by: StoppedBy::Kennel, signal: libc::SIGTERM, grace_ms: terms.grace_ms, force: Force::Kill };
+            let stop = Stop {
+                by: StoppedBy::Kennel,
+                signal: libc::SIGTERM,
+                grace_ms: terms.grace_ms,
+                force: Force::Kill,
+            };
             enter_kill_path(Some(end), Why::Stopped(StoppedBy::Kennel), &stop)
         }
     }
@@ -293,12 +307,17 @@ fn enter_kill_path(end: Option<End>, why: Why, stop: &Stop) -> (State, Vec<Actio
 /// impatient user's: it skips the grace.
 fn tighten(end: Option<End>, why: Why, order: &Input, terms: Terms) -> (State, Vec<Action>) {
     match order.is_kill(terms) {
-        Some((_, stop)) if stop.force == Force::Kill && matches!(order, Input::Stop(_)) && stop.grace_ms == 0 => {
+        Some((_, stop))
+            if stop.force == Force::Kill && matches!(order, Input::Stop(_)) && stop.grace_ms == 0 =>
+        {
             (State::Ending { end, why, phase: Phase::Sweep }, vec![Action::Sweep])
         }
         Some((_, stop)) => {
             let phase = Phase::Grace(stop.force);
-            (State::Ending { end, why, phase }, vec![Action::SignalTree(stop.signal), Action::ArmGrace(stop.grace_ms)])
+            (
+                State::Ending { end, why, phase },
+                vec![Action::SignalTree(stop.signal), Action::ArmGrace(stop.grace_ms)],
+            )
         }
         None => (State::Ending { end, why, phase: Phase::Grace(Force::Kill) }, Vec::new()),
     }

@@ -34,11 +34,19 @@ fn check(terms: Terms, inputs: &[Input], end: Option<&End>, actions: &[Action]) 
     assert_eq!((state.end(), done.as_slice()), (end, actions), "after {inputs:?}: {state:?}");
 }
 
-use Action::{AnnounceBackground, AnnounceStart, AnswerStuck, ArmGrace, DisarmTimeout, Disown, Finish, Report, Settle, SignalTree, Sweep};
+use Action::{
+    AnnounceBackground, AnnounceStart, AnswerStuck, ArmGrace, DisarmTimeout, Disown, Finish, Report, Settle,
+    SignalTree, Sweep,
+};
 
 #[test]
 fn a_command_that_ends_alone_is_finished_at_once() {
-    check(TERMS, &[Input::Started, exited(3, true)], Some(&End::Exited { code: 3 }), &[AnnounceStart, DisarmTimeout, Finish]);
+    check(
+        TERMS,
+        &[Input::Started, exited(3, true)],
+        Some(&End::Exited { code: 3 }),
+        &[AnnounceStart, DisarmTimeout, Finish],
+    );
     // It may end before its exec was seen.
     check(TERMS, &[exited(0, true)], Some(&End::Exited { code: 0 }), &[DisarmTimeout, Finish]);
 }
@@ -72,8 +80,18 @@ fn an_end_never_changes_once_it_is_known() {
 
 #[test]
 fn all_six_inputs_use_the_one_kill_path() {
-    let session = Input::Stop(Stop { by: StoppedBy::Session, signal: libc::SIGTERM, grace_ms: 5000, force: Force::Kill });
-    let cancel = Input::Stop(Stop { by: StoppedBy::Cancel, signal: libc::SIGTERM, grace_ms: 5000, force: Force::Kill });
+    let session = Input::Stop(Stop {
+        by: StoppedBy::Session,
+        signal: libc::SIGTERM,
+        grace_ms: 5000,
+        force: Force::Kill,
+    });
+    let cancel = Input::Stop(Stop {
+        by: StoppedBy::Cancel,
+        signal: libc::SIGTERM,
+        grace_ms: 5000,
+        force: Force::Kill,
+    });
     for (input, end) in [
         (Input::TimedOut, End::TimedOut),
         (cancel, End::Stopped { by: StoppedBy::Cancel }),
@@ -130,16 +148,27 @@ fn a_polite_request_that_is_not_heeded_changes_nothing() {
 
 #[test]
 fn a_sweep_that_cannot_end_is_answered_and_goes_on() {
-    let inputs = [Input::Started, stop(0, Force::Kill), Input::SweepOverdue, Input::SweepOverdue, Input::Empty];
+    let inputs =
+        [Input::Started, stop(0, Force::Kill), Input::SweepOverdue, Input::SweepOverdue, Input::Empty];
     let (state, actions) = run(TERMS, &inputs);
     assert!(matches!(state, State::Ended { .. }));
-    assert_eq!(actions, [AnnounceStart, DisarmTimeout, Sweep, AnswerStuck, AnswerStuck, DisarmTimeout, Finish]);
+    assert_eq!(
+        actions,
+        [AnnounceStart, DisarmTimeout, Sweep, AnswerStuck, AnswerStuck, DisarmTimeout, Finish]
+    );
 }
 
 #[test]
 fn nothing_happens_after_the_end() {
     let ended = State::Ended { end: End::TimedOut };
-    for input in [Input::Started, Input::Empty, Input::OwnerGone, Input::TimedOut, stop(0, Force::Kill), exited(1, true)] {
+    for input in [
+        Input::Started,
+        Input::Empty,
+        Input::OwnerGone,
+        Input::TimedOut,
+        stop(0, Force::Kill),
+        exited(1, true),
+    ] {
         assert_eq!(step(ended.clone(), input, TERMS), (ended.clone(), Vec::new()));
     }
 }

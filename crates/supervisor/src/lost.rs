@@ -28,7 +28,12 @@ pub(crate) fn mark(task_dirs: &[PathBuf], supervisor_pid: i32, why: &str) {
 ///
 /// # Errors
 /// Those of [`Record::write`].
-pub fn finish_as_lost(dir: std::os::fd::OwnedFd, mut record: Record, why: &str, proof: Option<Proof>) -> std::io::Result<Record> {
+pub fn finish_as_lost(
+    dir: std::os::fd::OwnedFd,
+    mut record: Record,
+    why: &str,
+    proof: Option<Proof>,
+) -> std::io::Result<Record> {
     let header = Reader::new(rustix::io::fcntl_dupfd_cloexec(&dir, 3)?).header().unwrap_or_default();
     record.stdout_bytes = header.stdout_bytes;
     record.stderr_bytes = header.stderr_bytes;

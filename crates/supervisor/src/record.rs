@@ -153,8 +153,9 @@ impl Record {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let file = openat(dir, RECORD_FILE, flags, Mode::empty())?;
         let bytes = read_all(&file)?;
-        let record: Self = serde_json::from_slice(&bytes)
-            .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, format!("malformed record: {error}")))?;
+        let record: Self = serde_json::from_slice(&bytes).map_err(|error| {
+            io::Error::new(io::ErrorKind::InvalidData, format!("malformed record: {error}"))
+        })?;
         if record.version > RECORD_VERSION {
             let text = format!("record version {} is newer than {RECORD_VERSION}", record.version);
             return Err(io::Error::new(io::ErrorKind::InvalidData, text));
@@ -174,7 +175,10 @@ fn write_all(file: &OwnedFd, mut bytes: &[u8]) -> io::Result<()> {
 fn read_all(file: &OwnedFd) -> io::Result<Vec<u8>> {
     let size = u64::try_from(rustix::fs::fstat(file)?.st_size).unwrap_or(0);
     if size > RECORD_BYTES_MAX {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, format!("a record of {size} bytes is not ours")));
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            format!("a record of {size} bytes is not ours"),
+        ));
     }
     let mut bytes = vec![0; usize::try_from(size).unwrap_or(0) + 1];
     let mut filled = 0;

@@ -78,7 +78,8 @@ impl Sweep {
             for at in 0..self.children.len() {
                 let Some(child) = self.children.get(at).copied() else { return };
                 if known == 0 {
-                    found += if descendants(child, &mut self.members).is_ok() { self.members.len() } else { 0 };
+                    found +=
+                        if descendants(child, &mut self.members).is_ok() { self.members.len() } else { 0 };
                 } else {
                     sys::signal_own_child(child, libc::SIGSTOP);
                     found += self.each_below(child, Signal::STOP);

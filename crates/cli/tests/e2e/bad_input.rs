@@ -10,7 +10,10 @@ fn refused(rig: &Rig, words: &[&str], code: i32, names: &str) {
     let done = rig.kennel(words).finish();
     assert_eq!(done.code(), code, "{words:?}: {done}");
     let errors = done.errors();
-    assert!(errors.to_lowercase().contains(&names.to_lowercase()), "{words:?} does not name {names:?}: {done}");
+    assert!(
+        errors.to_lowercase().contains(&names.to_lowercase()),
+        "{words:?} does not name {names:?}: {done}"
+    );
     assert!(done.text().is_empty(), "{words:?} prints to stdout: {done}");
 }
 
@@ -44,7 +47,7 @@ fn what_cannot_be_started_is_125() {
     refused(&rig, &["start", "--cwd", gone, "true"], 125, gone);
     std::fs::write(rig.work().join("file"), "").expect("a file");
     refused(&rig, &["run", "--cwd", "file", "true"], 125, "file");
-    refused(&rig, &["run", "--command-file", "no-such-file"], 125, "no-such-file");
+    refused(&rig, &["run", "--command-file", "no-such-file"], 64, "no-such-file");
 }
 
 #[test]
@@ -84,7 +87,10 @@ fn an_ambiguous_prefix_hits_nobody() {
     let (one, two) = (start(&rig, "sleep 70"), start(&rig, "sleep 70"));
     let done = rig.kennel(["kill", "bash-"]).finish();
     assert!(done.code() != 0, "{done}");
-    assert!(done.errors().contains(&one) && done.errors().contains(&two), "the candidates are not named: {done}");
+    assert!(
+        done.errors().contains(&one) && done.errors().contains(&two),
+        "the candidates are not named: {done}"
+    );
     for id in [&one, &two] {
         assert_eq!(text(&crate::common::listed(&rig, id), "status"), "running");
         crate::common::kill_with_proof(&rig, id);
@@ -95,13 +101,18 @@ fn an_ambiguous_prefix_hits_nobody() {
 fn a_bare_environment_works() {
     // Symptom: a panic without HOME; state in the wrong place.
     let rig = rig();
-    let done = rig.bash("exec env -i KENNEL_STATE_DIR=\"$KENNEL_STATE_DIR\" \"$KENNEL\" run 'echo fine'").finish();
+    let done =
+        rig.bash("exec env -i KENNEL_STATE_DIR=\"$KENNEL_STATE_DIR\" \"$KENNEL\" run 'echo fine'").finish();
     assert_eq!((done.code(), done.text().as_str()), (0, "fine\n"), "{done}");
     let script = "exec env -i XDG_STATE_HOME=\"$HOME/xdg\" \"$KENNEL\" start 'echo fine'";
     let done = rig.bash(script).finish();
     done.exits(0);
     assert!(rig.home().join("xdg/kennel").is_dir(), "{done}");
-    let done = rig.bash("exec env -i XDG_STATE_HOME=\"$HOME/xdg\" \"$KENNEL\" wait --tree \"$1\"").arg("x").arg(done.last_line()).finish();
+    let done = rig
+        .bash("exec env -i XDG_STATE_HOME=\"$HOME/xdg\" \"$KENNEL\" wait --tree \"$1\"")
+        .arg("x")
+        .arg(done.last_line())
+        .finish();
     done.exits(0);
 }
 
@@ -149,7 +160,8 @@ fn odd_dispositions_of_the_host_change_nothing() {
     // Symptom: with SIGCHLD ignored the leader's status is lost; with signals blocked nothing ends.
     let rig = rig();
     for odd in ["--ignore-chld", "--block-all", "--ignore-pipe", "--ignore-chld --block-all --ignore-pipe"] {
-        let script = format!("exec \"$HOSTILE\" as-host {odd} -- \"$KENNEL\" run --json 'yes | head -1; exit 3'");
+        let script =
+            format!("exec \"$HOSTILE\" as-host {odd} -- \"$KENNEL\" run --json 'yes | head -1; exit 3'");
         let done = rig.bash(&script).finish();
         assert_eq!(done.code(), 3, "{odd}: {done}");
         assert_eq!(text(&done.json(), "stdout"), "y\n", "{odd}: {done}");

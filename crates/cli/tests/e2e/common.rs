@@ -64,7 +64,8 @@ pub(crate) fn text(value: &Value, name: &str) -> String {
 #[track_caller]
 pub(crate) fn number(value: &Value, name: &str) -> i64 {
     let found = at(value, name).as_i64();
-    found.unwrap_or_else(|| panic!("no number {name} in {value}"))
+    assert!(found.is_some(), "no number {name} in {value}");
+    found.unwrap_or_default()
 }
 
 /// A field at a JSON pointer or under a plain name; null where there is none.

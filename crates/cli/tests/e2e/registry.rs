@@ -26,7 +26,8 @@ fn eight_processes_start_two_hundred_tasks_at_once() {
         ids.extend(done.text().lines().map(ToOwned::to_owned));
     }
     assert_eq!(ids.len(), 200);
-    let words: Vec<&str> = ["wait", "--tree", "--timeout", "30s"].into_iter().chain(ids.iter().map(String::as_str)).collect();
+    let words: Vec<&str> =
+        ["wait", "--tree", "--timeout", "30s"].into_iter().chain(ids.iter().map(String::as_str)).collect();
     rig.kennel(words).within(Duration::from_secs(60)).finish().exits(0);
     let list = rig.kennel(["tasks", "--all", "--json"]).finish().exits(0).json();
     let tasks = at(&list, "tasks");
@@ -34,7 +35,11 @@ fn eight_processes_start_two_hundred_tasks_at_once() {
     assert_eq!(tasks.len(), 200);
     for task in tasks {
         assert!(ids.contains(&text(task, "id")), "{task}");
-        assert_eq!((text(task, "status").as_str(), at(task, "exit_code")), ("completed", Value::from(0)), "{task}");
+        assert_eq!(
+            (text(task, "status").as_str(), at(task, "exit_code")),
+            ("completed", Value::from(0)),
+            "{task}"
+        );
     }
 }
 
@@ -60,7 +65,9 @@ fn expired_tasks_are_removed_with_their_files() {
 fn find(dir: &std::path::Path, needle: &str) -> bool {
     let Ok(mut entries) = std::fs::read_dir(dir) else { return false };
     entries.any(|entry| {
-        entry.is_ok_and(|entry| entry.file_name().to_string_lossy().contains(needle) || find(&entry.path(), needle))
+        entry.is_ok_and(|entry| {
+            entry.file_name().to_string_lossy().contains(needle) || find(&entry.path(), needle)
+        })
     })
 }
 

@@ -55,10 +55,11 @@ fn ctrl_c_reaches_a_program_that_handles_it() {
     // Symptom: a REPL that takes Ctrl-C as "cancel this line" is killed by the wrapper.
     let rig = rig();
     let mut terminal = shell(&rig);
-    terminal.send("\"$KENNEL\" run 'trap \"echo caught; exit 7\" INT; echo go; while :; do sleep 0.05; done'\n");
+    terminal
+        .send("\"$KENNEL\" run 'trap \"echo caught; exit 7\" INT; echo go; while :; do sleep 0.05; done'\n");
     terminal.expect("\ngo");
     terminal.send("\x03");
-    terminal.expect("\ncaught");
+    terminal.expect("caught");
     terminal.expect("READY> ");
 }
 
@@ -101,7 +102,8 @@ fn a_full_screen_program_gets_the_terminal_itself() {
     // Symptom: vim says "Output is not to a terminal".
     let rig = rig();
     let mut terminal = shell(&rig);
-    terminal.send("\"$KENNEL\" run --tty 'test -t 0 && test -t 1 && test -t 2 && echo all three; stty size'\n");
+    terminal
+        .send("\"$KENNEL\" run --tty 'test -t 0 && test -t 1 && test -t 2 && echo all three; stty size'\n");
     terminal.expect("\nall three");
     terminal.expect("24 80");
     terminal.expect("READY> ");

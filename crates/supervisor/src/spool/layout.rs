@@ -86,7 +86,8 @@ impl Header {
 
     /// `None` for a torn or foreign header.
     pub(crate) fn decode(bytes: &[u8; HEADER_BYTES]) -> Option<Self> {
-        let mut words = bytes.chunks_exact(8).filter_map(|word| word.first_chunk::<8>()).map(|w| u64::from_le_bytes(*w));
+        let mut words =
+            bytes.chunks_exact(8).filter_map(|word| word.first_chunk::<8>()).map(|w| u64::from_le_bytes(*w));
         let mut fields = [0; FIELDS];
         for field in &mut fields {
             *field = words.next()?;
@@ -94,7 +95,8 @@ impl Header {
         if fields[0] != MAGIC || words.next()? != checksum(&fields) {
             return None;
         }
-        let [_, linear_end, flags, ring_bytes, ring_start, total, stdout_bytes, stderr_bytes, lost_bytes, ..] = fields;
+        let [_, linear_end, flags, ring_bytes, ring_start, total, stdout_bytes, stderr_bytes, lost_bytes, ..] =
+            fields;
         Some(Self {
             linear_end,
             sealed: flags & 1 != 0,
@@ -114,7 +116,9 @@ impl Header {
 
 /// Guards against a header read in the middle of its write: FNV-1a over the fields.
 fn checksum(fields: &[u64; FIELDS]) -> u64 {
-    fields.iter().fold(0xcbf2_9ce4_8422_2325, |hash, field| (hash ^ field).wrapping_mul(0x0000_0100_0000_01b3))
+    fields
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, field| (hash ^ field).wrapping_mul(0x0000_0100_0000_01b3))
 }
 
 /// From `offset` on the bytes are of `stream` and came at `time_ms` or later, until the next entry.

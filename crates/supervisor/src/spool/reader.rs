@@ -109,7 +109,11 @@ impl Reader {
         let until_wrap = usize::try_from(header.ring_bytes - at).unwrap_or(usize::MAX).min(bytes.len());
         let (first, second) = bytes.split_at_mut(until_wrap);
         let filled = read_exact_at(self.ring.as_ref(), first, at)?;
-        if filled < first.len() { Ok(filled) } else { Ok(filled + read_exact_at(self.ring.as_ref(), second, 0)?) }
+        if filled < first.len() {
+            Ok(filled)
+        } else {
+            Ok(filled + read_exact_at(self.ring.as_ref(), second, 0)?)
+        }
     }
 
     /// Cuts a run of bytes where the stream or the time changes.
@@ -122,8 +126,13 @@ impl Reader {
         let mut at = start;
         while !rest.is_empty() {
             let entry = self.entry(header, number, ring)?;
-            let next = if number + 1 < count { self.entry(header, number + 1, ring)?.map(|next| next.offset) } else { None };
-            let length = next.map_or(rest.len(), |next| usize::try_from(next.saturating_sub(at)).unwrap_or(usize::MAX));
+            let next = if number + 1 < count {
+                self.entry(header, number + 1, ring)?.map(|next| next.offset)
+            } else {
+                None
+            };
+            let length = next
+                .map_or(rest.len(), |next| usize::try_from(next.saturating_sub(at)).unwrap_or(usize::MAX));
             number += 1;
             if length == 0 {
                 continue;
@@ -195,7 +204,12 @@ impl Reader {
 impl Page {
     fn bytes_backwards(&self) -> impl Iterator<Item = (u64, u8)> {
         self.chunks.iter().rev().flat_map(|chunk| {
-            (chunk.offset..).zip(&chunk.bytes).map(|(offset, byte)| (offset, *byte)).collect::<Vec<_>>().into_iter().rev()
+            (chunk.offset..)
+                .zip(&chunk.bytes)
+                .map(|(offset, byte)| (offset, *byte))
+                .collect::<Vec<_>>()
+                .into_iter()
+                .rev()
         })
     }
 }

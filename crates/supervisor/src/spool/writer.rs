@@ -94,7 +94,13 @@ impl Spool {
     /// # Errors
     /// Those of `splice(2)` on the pipe itself. A failure to store is not an error: the bytes are counted as lost,
     /// [`Spool::error`] says why, and the command goes on.
-    pub fn drain(&mut self, pipe: BorrowedFd<'_>, stream: Stream, time_ms: u64, most: u64) -> io::Result<Drained> {
+    pub fn drain(
+        &mut self,
+        pipe: BorrowedFd<'_>,
+        stream: Stream,
+        time_ms: u64,
+        most: u64,
+    ) -> io::Result<Drained> {
         if !self.header.sealed && self.header.linear_end >= self.linear_max {
             self.seal();
         }
@@ -161,7 +167,8 @@ impl Spool {
 
     fn account(&mut self, stream: Stream, time_ms: u64, moved: u64) {
         let entry = Entry { offset: self.header.total, time_ms, stream };
-        let due = self.last.is_none_or(|last| last.stream != stream || time_ms >= last.time_ms + ENTRY_TIME_MS);
+        let due =
+            self.last.is_none_or(|last| last.stream != stream || time_ms >= last.time_ms + ENTRY_TIME_MS);
         if due {
             self.index(entry);
         }
@@ -171,7 +178,8 @@ impl Spool {
             let kept = self.header.ring_bytes - self.move_max();
             let by_size = self.header.total.saturating_sub(kept);
             let by_index = self.oldest_ring_entry.unwrap_or(0);
-            self.header.ring_start = self.header.ring_start.max(by_size).max(by_index).max(self.header.linear_end);
+            self.header.ring_start =
+                self.header.ring_start.max(by_size).max(by_index).max(self.header.linear_end);
         } else {
             self.header.linear_end += moved;
             self.header.ring_start = self.header.linear_end;
@@ -223,7 +231,8 @@ impl Spool {
         // The ring's first entry: the stream goes on where the linear half ended.
         self.last = None;
         if let Some(log) = &self.log {
-            let line = format!("\n[kennel: the rest is in a ring; read it with: kennel output {}]\n", self.id);
+            let line =
+                format!("\n[kennel: the rest is in a ring; read it with: kennel output {}]\n", self.id);
             let _cosmetic = pwrite(log, line.as_bytes(), self.header.linear_end);
         }
     }
@@ -255,7 +264,11 @@ impl Spool {
     }
 }
 
-fn open_once<'slot>(slot: &'slot mut Option<OwnedFd>, dir: &OwnedFd, name: &str) -> Result<&'slot OwnedFd, Errno> {
+fn open_once<'slot>(
+    slot: &'slot mut Option<OwnedFd>,
+    dir: &OwnedFd,
+    name: &str,
+) -> Result<&'slot OwnedFd, Errno> {
     if slot.is_none() {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         *slot = Some(openat(dir, name, flags, Mode::RUSR | Mode::WUSR)?);

@@ -170,7 +170,9 @@ pub(crate) fn set_name(name: &std::ffi::CStr) {
 /// Must run while nothing holds a reference into the arguments: `std::env::args` copies them.
 pub(crate) fn overwrite_arguments(name: &[u8]) {
     let Ok(text) = std::fs::read("/proc/self/stat") else { return };
-    let Some(tail) = text.iter().rposition(|byte| *byte == b')').and_then(|at| text.get(at + 2..)) else { return };
+    let Some(tail) = text.iter().rposition(|byte| *byte == b')').and_then(|at| text.get(at + 2..)) else {
+        return;
+    };
     // Fields 48 and 49 of proc_pid_stat(5); the first one behind the name is field 3.
     let mut fields = tail.split(|byte| *byte == b' ').skip(45);
     let mut address = || std::str::from_utf8(fields.next()?).ok()?.parse::<usize>().ok();

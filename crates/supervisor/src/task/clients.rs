@@ -126,7 +126,9 @@ impl Clients {
                     return Ok(Some(*launch));
                 }
                 Ok(Some(_)) => {
-                    client.queue(&frame(&FromSupervisor::Refused { why: format!("expected a launch of protocol {PROTOCOL}") }));
+                    client.queue(&frame(&FromSupervisor::Refused {
+                        why: format!("expected a launch of protocol {PROTOCOL}"),
+                    }));
                     return Ok(None);
                 }
                 Err(why) => {
@@ -136,7 +138,10 @@ impl Clients {
                 Ok(None) if client.broken => return Ok(None),
                 Ok(None) => {}
             }
-            let mut polled = [PollFd::new(&client.socket, PollFlags::IN), PollFd::from_borrowed_fd(lifeline, PollFlags::empty())];
+            let mut polled = [
+                PollFd::new(&client.socket, PollFlags::IN),
+                PollFd::from_borrowed_fd(lifeline, PollFlags::empty()),
+            ];
             match poll(&mut polled, None) {
                 Ok(_) if !polled[1].revents().is_empty() => return Ok(None),
                 Ok(_) | Err(Errno::INTR) => {}
@@ -236,7 +241,8 @@ impl Clients {
             if waiting.is_empty() || left == 0 {
                 return;
             }
-            let timeout = Timespec { tv_sec: 0, tv_nsec: i64::try_from(left.min(999)).unwrap_or(0) * 1_000_000 };
+            let timeout =
+                Timespec { tv_sec: 0, tv_nsec: i64::try_from(left.min(999)).unwrap_or(0) * 1_000_000 };
             let _again = poll(&mut waiting, Some(&timeout));
         }
     }

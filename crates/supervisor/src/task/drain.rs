@@ -169,7 +169,11 @@ impl Task<'_> {
     pub(super) fn settle_debts(&mut self) -> bool {
         for (stream, _) in STREAMS {
             while self.may_drain() {
-                let Some(owed) = self.pipes.slot(stream).as_ref().map(|pipe| pipe.owed).filter(|owed| *owed > 0) else { break };
+                let Some(owed) =
+                    self.pipes.slot(stream).as_ref().map(|pipe| pipe.owed).filter(|owed| *owed > 0)
+                else {
+                    break;
+                };
                 if !self.drain_once(stream, owed) {
                     break;
                 }
@@ -222,10 +226,11 @@ impl Task<'_> {
     fn move_to(&mut self, durable_dir: &Path) -> io::Result<Place> {
         let place = self.place.elsewhere(durable_dir)?;
         self.refresh_record();
-        let filled = rustix::io::fcntl_dupfd_cloexec(&place.dir, 3).map_err(io::Error::from).and_then(|dir| {
-            self.record.write(&place.dir)?;
-            self.spool.move_to(dir)
-        });
+        let filled =
+            rustix::io::fcntl_dupfd_cloexec(&place.dir, 3).map_err(io::Error::from).and_then(|dir| {
+                self.record.write(&place.dir)?;
+                self.spool.move_to(dir)
+            });
         match filled {
             Ok(()) => Ok(place),
             Err(error) => {

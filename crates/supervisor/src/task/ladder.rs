@@ -10,7 +10,9 @@ use crate::end::WaitStatus;
 use crate::record::{ProcRef, Record};
 use crate::sweep::Sweep;
 use crate::sys;
-use crate::wire::{Boundary, CommandSpec, FromSupervisor, KillAnswer, MemberInfo, Notice, Proof, Report, Started};
+use crate::wire::{
+    Boundary, CommandSpec, FromSupervisor, KillAnswer, MemberInfo, Notice, Proof, Report, Started,
+};
 
 /// Passes over the tree until nobody new is found; a tree that grows faster meets the sweep.
 const SIGNAL_PASSES_MAX: u32 = 8;
@@ -102,7 +104,12 @@ impl Task<'_> {
         for member in self.members() {
             let Ok(Some(stat)) = proctree::read_stat(member.pid) else {
                 // hidepid: listed by the parent, not readable. Alive as far as anybody can say.
-                living.push(MemberInfo { pid: member.pid, start_ticks: 0, command: String::new(), held: None });
+                living.push(MemberInfo {
+                    pid: member.pid,
+                    start_ticks: 0,
+                    command: String::new(),
+                    held: None,
+                });
                 continue;
             };
             if matches!(stat.state, b'Z' | b'X') && stat.num_threads <= 1 {
@@ -221,7 +228,9 @@ impl Task<'_> {
     }
 
     fn say_cwd_unknown(&mut self) {
-        if !self.record.notices.contains(&Notice::CwdUnknown) && matches!(self.leader_status, Some(WaitStatus::Exited(_) | WaitStatus::Signaled { .. })) {
+        if !self.record.notices.contains(&Notice::CwdUnknown)
+            && matches!(self.leader_status, Some(WaitStatus::Exited(_) | WaitStatus::Signaled { .. }))
+        {
             self.notice(Notice::CwdUnknown);
         }
     }

@@ -88,24 +88,27 @@ fn in_place(birth: &Birth<'_>, launch: &Launch, place: &Place) -> Result<InPlace
     // the leader; closed by writing the record before the fork.
     let record = first_record(birth, launch);
     record.write(&place.dir).map_err(context("write the task's record"))?;
-    let dir = rustix::io::fcntl_dupfd_cloexec(&place.dir, 3).map_err(|e| context("keep the task directory")(e.into()))?;
+    let dir = rustix::io::fcntl_dupfd_cloexec(&place.dir, 3)
+        .map_err(|e| context("keep the task directory")(e.into()))?;
     let spool = Spool::new(dir, &launch.id, launch.output_cap_bytes);
     let (end_report, exec) = program(launch, place)?;
     let (pipes, ends) = connections(launch).map_err(context("make pipes"))?;
-    let (exec_error, error_end) = pipe_with(PipeFlags::CLOEXEC).map_err(|e| context("make a pipe")(e.into()))?;
+    let (exec_error, error_end) =
+        pipe_with(PipeFlags::CLOEXEC).map_err(|e| context("make a pipe")(e.into()))?;
     let mut plan = ChildPlan {
         placement: match launch.placement {
             PlacementSpec::OwnSession => Placement::OwnSession,
-            PlacementSpec::Group(group) => {
-                Placement::Group(Pid::from_raw(group).ok_or_else(|| format!("process group {group} is not one"))?)
-            }
+            PlacementSpec::Group(group) => Placement::Group(
+                Pid::from_raw(group).ok_or_else(|| format!("process group {group} is not one"))?,
+            ),
         },
         stdio: StdioPlan {
             stdin: ends.stdin.as_ref().map(AsFd::as_fd),
             stdout: ends.stdout.as_ref().map(AsFd::as_fd),
             stderr: ends.stderr.as_ref().or(ends.stdout.as_ref()).map(AsFd::as_fd),
         },
-        cwd: CString::new(launch.cwd.0.clone()).map_err(|_| "the working directory holds a NUL byte".to_owned())?,
+        cwd: CString::new(launch.cwd.0.clone())
+            .map_err(|_| "the working directory holds a NUL byte".to_owned())?,
         inherited: launch.inherited.clone().into(),
         tag: launch.tag.and_then(Tag::from_value),
         signals: KeeperSignals { hangup_ignored: birth.hangup_ignored },
@@ -154,7 +157,8 @@ fn first_record(birth: &Birth<'_>, launch: &Launch) -> Record {
 
 /// The program file with its vectors, and the end report where the shell is to give one.
 fn program(launch: &Launch, place: &Place) -> Result<(Option<EndReport>, ExecPlan), String> {
-    let path = launch.env.iter().find_map(|variable| variable.0.strip_prefix(b"PATH=")).unwrap_or(b"/usr/bin:/bin");
+    let path =
+        launch.env.iter().find_map(|variable| variable.0.strip_prefix(b"PATH=")).unwrap_or(b"/usr/bin:/bin");
     let mut env: Vec<&[u8]> = launch.env.iter().map(|variable| variable.0.as_slice()).collect();
     let refused = |error: confine::PlanError| error.to_string();
     match &launch.command {
@@ -175,7 +179,8 @@ fn program(launch: &Launch, place: &Place) -> Result<(Option<EndReport>, ExecPla
             }
             let file;
             let tail: [&[u8]; 2] = if line.0.len() > ARGUMENT_BYTES_MAX {
-                file = end_report::command_file(place, &line.0).map_err(|error| format!("write the command file: {error}"))?;
+                file = end_report::command_file(place, &line.0)
+                    .map_err(|error| format!("write the command file: {error}"))?;
                 [b"--", &file]
             } else {
                 [b"-c", &line.0]

@@ -6,8 +6,8 @@
 mod clients;
 mod drain;
 mod end_report;
-mod launch;
 mod ladder;
+mod launch;
 mod place;
 mod turn;
 

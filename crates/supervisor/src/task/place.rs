@@ -107,8 +107,17 @@ pub fn remove_task_dir(parent: &Path, id: &str) -> bool {
     let Ok(above) = open(parent, flags & !OFlags::NOFOLLOW, Mode::empty()) else { return false };
     match openat(&above, id, flags, Mode::empty()) {
         Ok(dir) => {
-            for name in ["record.json", "record.json.new", LOG_FILE, "output.idx", "output.ring", SOCKET_FILE, FIFO_FILE, ENV_FILE, COMMAND_FILE]
-            {
+            for name in [
+                "record.json",
+                "record.json.new",
+                LOG_FILE,
+                "output.idx",
+                "output.ring",
+                SOCKET_FILE,
+                FIFO_FILE,
+                ENV_FILE,
+                COMMAND_FILE,
+            ] {
                 let _absent = unlinkat(dir.as_fd(), name, AtFlags::empty());
             }
         }

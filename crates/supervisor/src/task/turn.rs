@@ -346,7 +346,12 @@ impl Task<'_> {
         if self.clients.drop_broken().contains(&Role::Host) && self.launch.cancel_on_disconnect {
             self.launch.cancel_on_disconnect = false;
             let grace_ms = self.terms.grace_ms;
-            self.feed(Input::Stop(Stop { by: StoppedBy::Cancel, signal: libc::SIGTERM, grace_ms, force: Force::Kill }));
+            self.feed(Input::Stop(Stop {
+                by: StoppedBy::Cancel,
+                signal: libc::SIGTERM,
+                grace_ms,
+                force: Force::Kill,
+            }));
         }
     }
 
