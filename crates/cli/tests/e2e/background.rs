@@ -20,8 +20,8 @@ fn start_returns_an_id_that_works_everywhere() {
     let pid = fifo.pid();
     assert_eq!(number(&it, "pid"), i64::from(pid), "{it}");
     assert!(id.starts_with("bash-") && id.len() == 31, "{id}");
-    let log = std::fs::read_to_string(text(&it, "output_file")).expect("the file that was named");
-    assert_eq!(log, "hello\n");
+    let read = || std::fs::read_to_string(text(&it, "output_file")).expect("the file that was named");
+    assert!(Deadline::usual().until(|| read() == "hello\n"), "{:?}", read());
     let task = listed(&rig, &id);
     assert_eq!((text(&task, "status").as_str(), number(&task, "pid")), ("running", i64::from(pid)), "{task}");
     assert_eq!(text(&task, "description"), "a server");
