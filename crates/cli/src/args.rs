@@ -55,6 +55,7 @@ pub(crate) enum OnTimeoutArg {
 
 /// Options that `run` and `start` share.
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 pub(crate) struct CommandOptions {
     /// Working directory of the command.
     #[arg(long, value_name = "DIR")]

@@ -14,6 +14,10 @@ pub(crate) struct Fault {
 
 impl Fault {
     /// Kennel could not do its part: 125.
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "it is the end of the error's way, and `map_err` wants it so"
+    )]
     pub(crate) fn own(error: anyhow::Error) -> Self {
         Self { code: 125, what: format!("{error:#}"), hint: None }
     }
@@ -47,10 +51,6 @@ impl Fault {
     pub(crate) fn report(&self) -> ExitCode {
         render::error(&self.what, self.hint.as_deref());
         ExitCode::from(self.code)
-    }
-
-    pub(crate) fn code(&self) -> u8 {
-        self.code
     }
 
     pub(crate) fn what(&self) -> &str {

@@ -63,7 +63,7 @@ async fn copy(task: &Task, options: &OutputOptions, filter: Option<Regex>) -> Re
                 break;
             }
             at = next;
-            if !out.take(chunks, wanted).await {
+            if !out.take(&chunks, wanted).await {
                 return Ok(0);
             }
         }
@@ -73,11 +73,7 @@ async fn copy(task: &Task, options: &OutputOptions, filter: Option<Regex>) -> Re
     let mut feed = task.feed_from(from, Pace::Free, Scope::Tree).await;
     while let Some(news) = feed.next().await.map_err(done)? {
         match news {
-            News::Chunk(chunk) => {
-                if !out.take(vec![chunk], wanted).await {
-                    return Ok(0);
-                }
-            }
+            News::Chunk(ref chunk) if !out.take(std::slice::from_ref(chunk), wanted).await => return Ok(0),
             News::Gap(bytes) => render::note(&format!("{bytes} bytes are no longer kept")),
             _ => {}
         }
@@ -94,8 +90,8 @@ struct Copier {
 
 impl Copier {
     /// Writes chunks; false when the reader has gone.
-    async fn take(&mut self, chunks: Vec<Chunk>, wanted: Option<Stream>) -> bool {
-        for chunk in chunks.into_iter().filter(|chunk| wanted.is_none_or(|wanted| chunk.stream == wanted)) {
+    async fn take(&mut self, chunks: &[Chunk], wanted: Option<Stream>) -> bool {
+        for chunk in chunks.iter().filter(|chunk| wanted.is_none_or(|wanted| chunk.stream == wanted)) {
             if !self.write(&chunk.bytes).await {
                 return false;
             }

@@ -16,7 +16,7 @@ use crate::args::{CommandOptions, OnTimeoutArg, RunOptions, SurvivorsArg};
 use crate::fault::Fault;
 use crate::render;
 use crate::sink::Sink;
-use crate::sys::{Caught, Signals, Terminal, stop_self};
+use crate::sys::{self, Caught, Signals, Terminal, stop_self};
 
 const ENDING: [i32; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
 
@@ -69,18 +69,8 @@ fn caught_signals(on_terminal: bool) -> Vec<i32> {
         // On a terminal Ctrl-Z stops the command and us together, and `fg` continues both: the kernel's work.
         signals.push(libc::SIGTSTP);
     }
-    signals.retain(|signal| !is_ignored(*signal));
+    signals.retain(|signal| !sys::is_ignored(*signal));
     signals
-}
-
-/// `/proc/self/status` rather than `sigaction(2)`: a read that changes nothing.
-fn is_ignored(signal: i32) -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status
-        .lines()
-        .find_map(|line| line.strip_prefix("SigIgn:"))
-        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-    mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }
 
 /// Opens the session of `run` or `start`.

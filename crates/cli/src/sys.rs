@@ -17,8 +17,8 @@ pub(crate) fn inherited_descriptors() -> Vec<i32> {
         .flatten()
         .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
         .filter(|fd: &i32| *fd > 2)
-        // SAFETY: only its flags are read; the directory's own descriptor is close-on-exec and so left out.
         .filter(|fd| {
+            // SAFETY: only its flags are read; the directory's own descriptor is close-on-exec and so left out.
             let borrowed = unsafe { BorrowedFd::borrow_raw(*fd) };
             rustix::io::fcntl_getfd(borrowed).is_ok_and(|flags| !flags.contains(FdFlags::CLOEXEC))
         })
@@ -138,4 +138,13 @@ pub(crate) fn reopen_nonblocking(fd: impl AsFd) -> Option<OwnedFd> {
 pub(crate) fn async_fd(fd: OwnedFd, interest: Interest) -> io::Result<AsyncFd<OwnedFd>> {
     // SAFETY: an `OwnedFd` is valid and stays open; nobody replaces or closes it while the `AsyncFd` owns it.
     Ok(unsafe { AsyncFd::register_with_interest(fd, interest) }?)
+}
+
+/// Whether a signal is ignored, as `nohup` leaves SIGHUP.
+pub(crate) fn is_ignored(signal: i32) -> bool {
+    let mut action = MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: the kernel writes a whole sigaction through a valid pointer; nothing is changed.
+    let status = unsafe { libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr()) };
+    // SAFETY: zeroed above and, on success, filled by the kernel.
+    status == 0 && unsafe { action.assume_init() }.sa_sigaction == libc::SIG_IGN
 }

@@ -3,7 +3,7 @@
 //! The guard was made when the session began; the host may have changed these since, and a command must see what it
 //! would see as the host's own child.
 
-use rustix::fs::Mode;
+use rustix::fs::{Mode, OFlags};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
@@ -93,7 +93,10 @@ fn read_cpus() -> Vec<u32> {
 
 /// `umask(2)` can only be read by setting it, which races with other threads; `/proc/self/status` has it (Linux 4.7).
 fn read_umask() -> Option<u32> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("Umask:"))?;
+    let file = rustix::fs::open("/proc/self/status", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()?;
+    let mut bytes = [0; 256];
+    let count = rustix::io::read(&file, &mut bytes).ok()?;
+    let text = std::str::from_utf8(bytes.get(..count)?).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("Umask:"))?;
     u32::from_str_radix(line.trim(), 8).ok()
 }

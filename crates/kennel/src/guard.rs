@@ -66,7 +66,7 @@ impl GuardLine {
     pub(crate) fn start(
         start: &GuardStart,
         task_dirs: Vec<PathBuf>,
-        owner: Option<OwnedFd>,
+        owner: Option<&OwnedFd>,
         owner_pid: i32,
     ) -> Result<Self> {
         let failed = |source| Error::Guard { source };
@@ -85,9 +85,9 @@ impl GuardLine {
             }
             _ => return Err(Error::NotInitialised),
         };
-        supervisor::hello(&socket, owner_pid, owner.as_ref().map(AsFd::as_fd)).map_err(failed)?;
+        supervisor::hello(&socket, owner_pid, owner.map(AsFd::as_fd)).map_err(failed)?;
         rustix::io::ioctl_fionbio(&socket, true).map_err(|errno| failed(errno.into()))?;
-        let socket = Arc::new(async_fd(socket, Interest::READABLE | Interest::WRITABLE).map_err(failed)?);
+        let socket = Arc::new(async_fd(socket, Interest::READABLE).map_err(failed)?);
         let (publish, told) = watch::channel(Told::default());
         let listener = tokio::spawn(listen(Arc::clone(&socket), publish));
         let pidfd = PidFd::open(pid).ok().flatten().map(PidFd::into_owned_fd);
@@ -105,9 +105,7 @@ impl GuardLine {
         // The usual case does not wait.
         let sent = match send(self.socket.get_ref(), &datagram, Some(task.as_fd())) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                self.socket
-                    .async_io(Interest::WRITABLE, |socket| send(socket, &datagram, Some(task.as_fd())))
-                    .await
+                self.send_later(&datagram, &task).await
             }
             other => other,
         };
@@ -115,6 +113,14 @@ impl GuardLine {
             what: format!("the guard (pid {}) of the session is gone: {source}", self.pid),
         })?;
         Ok(number)
+    }
+
+    /// The guard is behind. The line is registered for reading only, so that its writability wakes nobody; for the
+    /// rare wait a second descriptor of the same socket is.
+    async fn send_later(&self, datagram: &[u8], task: &OwnedFd) -> io::Result<()> {
+        let own = rustix::io::fcntl_dupfd_cloexec(self.socket.get_ref(), 3)?;
+        let writable = async_fd(own, Interest::WRITABLE)?;
+        writable.async_io(Interest::WRITABLE, |socket| send(socket, datagram, Some(task.as_fd()))).await
     }
 
     /// Closes the line: the guard ends every task that is not kept. Waits until the guard itself has gone.
@@ -166,7 +172,7 @@ async fn listen(socket: Arc<AsyncFd<OwnedFd>>, publish: watch::Sender<Told>) {
                     Some(FromGuard::Failed { number, errno }) => drop(told.failed.insert(number, errno)),
                     Some(FromGuard::Crashed { number, status }) => drop(told.crashed.insert(number, status)),
                     None => {}
-                })
+                });
             }
             _ => break publish.send_modify(|told| told.closed = true),
         }

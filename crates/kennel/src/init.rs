@@ -15,10 +15,8 @@ static INITIALISED: AtomicBool = AtomicBool::new(false);
 /// over and never returns; in every other it returns at once and does nothing else: no thread, no handler, no file.
 ///
 /// ```no_run
-/// fn main() {
-///     kennel::init();
-///     // … your program
-/// }
+/// kennel::init();
+/// // … the rest of your main
 /// ```
 pub fn init() {
     INITIALISED.store(true, Ordering::Release);

@@ -123,9 +123,8 @@ async fn ask(dir: &Path, kill: &Kill) -> Asked {
         let mut link = Link::connect(dir).await.ok()?;
         link.send(&order).await.ok()?;
         loop {
-            match link.receive().await.ok()?? {
-                FromSupervisor::KillTaken => return Some(link),
-                _ => continue,
+            if matches!(link.receive().await.ok()??, FromSupervisor::KillTaken) {
+                return Some(link);
             }
         }
     };

@@ -140,7 +140,7 @@ async fn serve(
 fn apply(view: &mut View, message: FromSupervisor) {
     match message {
         FromSupervisor::Started(started) => {
-            view.dir = started.dir.as_path().to_owned();
+            started.dir.as_path().clone_into(&mut view.dir);
             view.started = Some(started);
         }
         FromSupervisor::Grew { total } => view.total = total,
@@ -161,7 +161,7 @@ fn apply(view: &mut View, message: FromSupervisor) {
         FromSupervisor::KillTaken => view.kills_taken += 1,
         FromSupervisor::Killed(answer) => view.kill_answers.push(answer),
         FromSupervisor::Moved { dir } => {
-            view.dir = dir.as_path().to_owned();
+            dir.as_path().clone_into(&mut view.dir);
             view.durable = true;
             view.moves += 1;
         }
@@ -170,7 +170,7 @@ fn apply(view: &mut View, message: FromSupervisor) {
 }
 
 fn note(view: &mut View, report: &Report) {
-    view.dir = report.dir.as_path().to_owned();
+    report.dir.as_path().clone_into(&mut view.dir);
     view.durable = report.durable;
     view.total = report.stdout_bytes + report.stderr_bytes;
 }

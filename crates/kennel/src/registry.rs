@@ -130,15 +130,16 @@ impl Registry {
             match record {
                 Err(error) => done.unreadable.push(format!("{id}: {error}")),
                 Ok(record) => match standing(&record, here.as_ref()) {
-                    Standing::Orphaned | Standing::EarlierBoot => {
-                        if recover(&dir, &record, here.as_ref()).is_ok() {
-                            done.recovered.push(id);
-                        }
+                    Standing::Orphaned | Standing::EarlierBoot
+                        if recover(&dir, &record, here.as_ref()).is_ok() =>
+                    {
+                        done.recovered.push(id);
                     }
-                    Standing::Final if is_expired(&record, retention) => {
-                        if dir.parent().is_some_and(|parent| remove_task_dir(parent, &id)) {
-                            done.removed.push(id);
-                        }
+                    Standing::Final
+                        if is_expired(&record, retention)
+                            && dir.parent().is_some_and(|parent| remove_task_dir(parent, &id)) =>
+                    {
+                        done.removed.push(id);
                     }
                     _ => {}
                 },

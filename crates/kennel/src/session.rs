@@ -20,7 +20,7 @@ use crate::outcome::Outcome;
 use crate::places::Places;
 use crate::plan::{Mode, find_shell, plan};
 use crate::request::{GRACE_DEFAULT, Request};
-use crate::task::Task;
+use crate::task::{Born, Task};
 
 /// For whom a session works (INTERFACES, "Doors and their defaults").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -146,7 +146,7 @@ impl SessionBuilder {
         let owner_pid = self.owner_pid.unwrap_or(own);
         let owner = owner_handle(owner_pid)?;
         let env = self.env.unwrap_or_else(own_environment);
-        let guard = GuardLine::start(&self.guard, self.places.task_dirs(), owner, owner_pid)?;
+        let guard = GuardLine::start(&self.guard, self.places.task_dirs(), owner.as_ref(), owner_pid)?;
         tracing::debug!(session = %session_id, guard = guard.pid(), "opened a session");
         let shell = find_shell(&env);
         let terms = SessionTerms {
@@ -160,7 +160,7 @@ impl SessionBuilder {
             places: self.places,
             owner_pid,
         };
-        Ok(Session { terms: Arc::new(terms), guard: Arc::new(guard), live: Arc::default() })
+        Ok(Session { terms: Arc::new(terms), guard, live: Mutex::default() })
     }
 }
 
@@ -188,8 +188,8 @@ fn own_environment() -> Vec<(OsString, OsString)> {
 #[derive(Debug)]
 pub struct Session {
     terms: Arc<SessionTerms>,
-    guard: Arc<GuardLine>,
-    live: Arc<Mutex<Vec<Line>>>,
+    guard: GuardLine,
+    live: Mutex<Vec<Line>>,
 }
 
 impl Session {
@@ -256,17 +256,14 @@ impl Session {
         tracing::debug!(task = %launch.id, command = %launch.display, "ordered a supervisor");
         let parent = launch.volatile_dir.as_ref().filter(|_| !launch.durable).unwrap_or(&launch.durable_dir);
         let dir = parent.as_path().join(&launch.id);
-        let (id, max_output) = (launch.id.clone(), request.max_output);
-        let clamps = launch.notices.clone();
+        let born = Born {
+            id: launch.id.clone(),
+            max_output: request.max_output,
+            clamps: launch.notices.clone(),
+            guard: (self.guard.told.clone(), number),
+        };
         let line = Line::serve(link, Some(ToSupervisor::Launch(Box::new(launch))), dir);
-        Ok(Task::of_session(
-            id,
-            line,
-            max_output,
-            clamps,
-            Arc::clone(&self.terms),
-            (Arc::clone(&self.guard), number),
-        ))
+        Ok(Task::of_session(born, line, Arc::clone(&self.terms)))
     }
 
     /// Background tasks are ended by name when the session closes.
@@ -296,10 +293,6 @@ impl Session {
             () = deadline.passed() => {}
         }
         drop(lines);
-        match Arc::try_unwrap(self.guard) {
-            Ok(guard) => guard.close(Deadline::after(GRACE_DEFAULT)).await,
-            // A task handle is still out there; the guard ends when that goes too.
-            Err(_shared) => false,
-        }
+        self.guard.close(Deadline::after(GRACE_DEFAULT)).await
     }
 }

@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use supervisor::wire::{Report, ToSupervisor};
 use supervisor::{End, Record};
+use tokio::sync::watch;
 
 use crate::clock::Deadline;
 use crate::error::{Error, Result};
 use crate::feed::{EventStream, Feed, Pace, Scope};
-use crate::guard::GuardLine;
+use crate::guard::Told;
 use crate::kill::{self, Kill};
 use crate::link::{Line, View};
 use crate::outcome::{
@@ -34,8 +35,16 @@ pub struct Task {
     max_output: usize,
     clamps: Vec<Notice>,
     terms: Option<Arc<SessionTerms>>,
-    guard: Option<(Arc<GuardLine>, u32)>,
+    guard: Option<(watch::Receiver<Told>, u32)>,
     registry: Registry,
+}
+
+/// What a session knows of a task that it has just ordered.
+pub(crate) struct Born {
+    pub(crate) id: String,
+    pub(crate) max_output: usize,
+    pub(crate) clamps: Vec<Notice>,
+    pub(crate) guard: (watch::Receiver<Told>, u32),
 }
 
 /// What is known of a task's end.
@@ -47,14 +56,8 @@ enum Fate {
 }
 
 impl Task {
-    pub(crate) fn of_session(
-        id: String,
-        line: Line,
-        max_output: usize,
-        clamps: Vec<Notice>,
-        terms: Arc<SessionTerms>,
-        guard: (Arc<GuardLine>, u32),
-    ) -> Self {
+    pub(crate) fn of_session(born: Born, line: Line, terms: Arc<SessionTerms>) -> Self {
+        let Born { id, max_output, clamps, guard } = born;
         let registry = Registry::new(terms.places.clone());
         Self { id, line: Some(line), max_output, clamps, terms: Some(terms), guard: Some(guard), registry }
     }
@@ -178,8 +181,8 @@ impl Task {
 
     /// The supervisor went without a last word: what the guard knows, then what the disk knows.
     async fn fate_without_line(&self) -> Result<Fate> {
-        if let Some((guard, number)) = &self.guard {
-            let mut told = guard.told.clone();
+        if let Some((told, number)) = &self.guard {
+            let mut told = told.clone();
             let known = told.wait_for(|told| {
                 told.closed || told.crashed.contains_key(number) || told.failed.contains_key(number)
             });
@@ -208,7 +211,8 @@ impl Task {
     fn outcome_of(&self, fate: Fate) -> Result<Outcome> {
         match fate {
             Fate::Told(report, view) => {
-                let (session_id, cwd) = self.session_and_cwd(report.cwd.as_ref().map(|cwd| cwd.to_text()));
+                let (session_id, cwd) =
+                    self.session_and_cwd(report.cwd.as_ref().map(supervisor::ByteStr::to_text));
                 let notices = [self.clamps.clone(), view.notices.clone()].concat();
                 let boundary = view.started.as_ref().map_or(Boundary::Subreaper, |started| started.boundary);
                 self.assemble(&report, Known { session_id, cwd, notices, boundary })

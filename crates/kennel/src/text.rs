@@ -179,7 +179,7 @@ mod tests {
         let (text, truncated) = cut(&"€".repeat(40_000), 30_000);
         assert!(truncated && text.chars().count() <= 30_000 && text.starts_with('€') && text.ends_with('€'));
         assert!(text.contains("bytes and 0 lines cut"));
-        let lines = (0..20_000).map(|line| format!("{line}\n")).collect::<String>();
+        let lines = (0..20_000).fold(String::new(), |text, line| text + &line.to_string() + "\n");
         let (text, _) = cut(&lines, 30_000);
         assert!(text.starts_with("0\n1\n") && text.ends_with("19999\n"));
         let (head, tail) = text.split_once("[…").unwrap();
@@ -198,7 +198,7 @@ mod tests {
         #[test]
         fn the_limit_holds(text in "\\PC{0,400}", max in 0usize..200) {
             let (out, truncated) = cut(&text, max);
-            prop_assert!(out.chars().count() <= max.max(0));
+            prop_assert!(out.chars().count() <= max);
             prop_assert_eq!(truncated, text.chars().count() > max);
         }
     }

@@ -265,7 +265,7 @@ impl Guard {
                 }
             }
             Err(error) => {
-                self.tell(FromGuard::Failed { number, errno: error.raw_os_error().unwrap_or(libc::EAGAIN) })
+                self.tell(FromGuard::Failed { number, errno: error.raw_os_error().unwrap_or(libc::EAGAIN) });
             }
         }
     }
@@ -358,7 +358,10 @@ pub fn wake(keeper: ProcId) {
     let _gone = proctree::signal_checked(keeper, Signal::CONT);
 }
 
-/// The socket of the host's end, as a borrowed descriptor.
+/// Sends the first datagram of the host: its protocol, its pid, its pidfd.
+///
+/// # Errors
+/// Those of `sendmsg(2)`.
 pub fn hello(
     socket: impl AsFd,
     owner_pid: i32,

@@ -1,5 +1,6 @@
 //! Records of tasks whose supervisor died without a last word.
 
+use std::os::fd::AsFd;
 use std::path::PathBuf;
 
 use rustix::fs::{Mode, OFlags, open};
@@ -18,7 +19,7 @@ pub(crate) fn mark(task_dirs: &[PathBuf], supervisor_pid: i32, why: &str) {
             let Ok(dir) = open(entry.path(), flags, Mode::empty()) else { continue };
             let Ok(record) = Record::read(&dir) else { continue };
             if record.supervisor.pid == supervisor_pid && !record.is_final() {
-                let _best_effort = finish_as_lost(dir, record, why, Some(Proof::Echild));
+                let _best_effort = finish_as_lost(&dir, record, why, Some(Proof::Echild));
             }
         }
     }
@@ -29,7 +30,7 @@ pub(crate) fn mark(task_dirs: &[PathBuf], supervisor_pid: i32, why: &str) {
 /// # Errors
 /// Those of [`Record::write`].
 pub fn finish_as_lost(
-    dir: std::os::fd::OwnedFd,
+    dir: impl AsFd,
     mut record: Record,
     why: &str,
     proof: Option<Proof>,

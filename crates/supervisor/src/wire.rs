@@ -223,7 +223,7 @@ pub struct Report {
     pub durable: bool,
 }
 
-/// Resources used by every process of the task that has been reaped (`getrusage(2)`, RUSAGE_CHILDREN).
+/// Resources used by every process of the task that has been reaped (`getrusage(2)`, `RUSAGE_CHILDREN`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Usage {

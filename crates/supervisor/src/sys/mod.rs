@@ -30,12 +30,12 @@ pub(crate) enum ExitSignal {
 /// `clone3(2)` (Linux 5.3), else `clone(2)` where a seccomp profile answers ENOSYS.
 pub(crate) fn fork(exit_signal: ExitSignal) -> io::Result<Fork> {
     let mut pidfd: RawFd = -1;
-    let signal = if exit_signal == ExitSignal::None { 0 } else { libc::SIGCHLD };
+    let signal = if exit_signal == ExitSignal::None { 0 } else { libc::SIGCHLD.unsigned_abs() };
     // SAFETY: an all-zero clone_args is valid; every field that is used is set below.
     let mut arguments: libc::clone_args = unsafe { std::mem::zeroed() };
     arguments.flags = libc::CLONE_PIDFD as u64;
     arguments.pidfd = (&raw mut pidfd) as u64;
-    arguments.exit_signal = signal as u64;
+    arguments.exit_signal = u64::from(signal);
     // SAFETY: no memory is shared with the child and no stack is given, so it goes on with a copy of ours; the process
     // is single-threaded (keepers never start a thread), so no lock can be held by a thread that the child lacks.
     let mut result =
@@ -45,7 +45,7 @@ pub(crate) fn fork(exit_signal: ExitSignal) -> io::Result<Fork> {
         result = unsafe {
             libc::syscall(
                 libc::SYS_clone,
-                libc::CLONE_PIDFD as u64 | signal as u64,
+                libc::CLONE_PIDFD as u64 | u64::from(signal),
                 std::ptr::null_mut::<u8>(),
                 &raw mut pidfd,
                 std::ptr::null_mut::<u8>(),
@@ -169,7 +169,11 @@ pub(crate) fn set_name(name: &std::ffi::CStr) {
 ///
 /// Must run while nothing holds a reference into the arguments: `std::env::args` copies them.
 pub(crate) fn overwrite_arguments(name: &[u8]) {
-    let Ok(text) = std::fs::read("/proc/self/stat") else { return };
+    let mut text = [0; 1024];
+    let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::CLOEXEC;
+    let read = rustix::fs::open("/proc/self/stat", flags, rustix::fs::Mode::empty())
+        .and_then(|file| rustix::io::read(&file, &mut text));
+    let Some(text) = read.ok().and_then(|count| text.get(..count)) else { return };
     let Some(tail) = text.iter().rposition(|byte| *byte == b')').and_then(|at| text.get(at + 2..)) else {
         return;
     };
@@ -231,7 +235,8 @@ impl SharedWords {
 /// `close_range(2)`; false where the kernel has none.
 pub(crate) fn close_range(first: RawFd, last: RawFd) -> bool {
     // SAFETY: the caller means to close descriptors whoever owns them; keepers call this before they own any other.
-    let result = unsafe { libc::syscall(libc::SYS_close_range, first as u32, last as u32, 0u32) };
+    let result =
+        unsafe { libc::syscall(libc::SYS_close_range, first.cast_unsigned(), last.cast_unsigned(), 0u32) };
     result == 0 || io::Error::last_os_error().raw_os_error() != Some(libc::ENOSYS)
 }
 

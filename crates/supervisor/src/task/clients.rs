@@ -222,10 +222,6 @@ impl Clients {
         self.list.iter().filter(|client| !client.broken).filter_map(|client| client.acked).min()
     }
 
-    pub(super) fn anybody_attached(&self) -> bool {
-        self.list.iter().any(|client| client.attached)
-    }
-
     /// Gives the last frames a bounded time to leave.
     pub(super) fn flush_last(&mut self) {
         let deadline = clock::monotonic_ms() + LAST_FLUSH_MS;

@@ -31,31 +31,26 @@ impl Task<'_> {
         self.kills.push(KillWaiter { client, since_ms: clock::monotonic_ms() });
     }
 
-    /// Every member; the supervisor's own children first.
-    fn members(&self) -> Vec<Member> {
-        let mut members = Vec::new();
-        let own = i32::try_from(std::process::id()).unwrap_or(0);
-        let _what_was_read_counts = descendants(own, &mut members);
-        members
-    }
-
     /// Sends a signal to every member, and to those that were born meanwhile.
     ///
     /// RACE(parent-dies-first): if the signal ends a parent before its child's turn comes, the child is ours by then and
     /// its old parent is no longer its parent; closed by counting only delivered signals as met, and passing again.
-    pub(super) fn signal_tree(&self, signal: i32) {
+    pub(super) fn signal_tree(signal: i32) {
         let Some(number) = Signal::from_named_raw(signal) else { return };
         let mut met = std::collections::HashSet::new();
         for _pass in 0..SIGNAL_PASSES_MAX {
             let mut news = false;
-            for member in self.members() {
+            for member in members() {
                 if met.contains(&member.pid) {
                     continue;
                 }
                 news = true;
                 if member.depth == 1 {
                     sys::signal_own_child(member.pid, signal);
-                } else if !matches!(signal_child_of(member.pid, member.parent, number), Ok(Sent::Delivered | Sent::NotPermitted)) {
+                } else if !matches!(
+                    signal_child_of(member.pid, member.parent, number),
+                    Ok(Sent::Delivered | Sent::NotPermitted)
+                ) {
                     continue;
                 }
                 met.insert(member.pid);
@@ -67,10 +62,10 @@ impl Task<'_> {
     }
 
     /// The first rung. A stopped member takes a signal only when it goes on.
-    pub(super) fn signal_tree_ladder(&mut self, signal: i32) {
-        self.signal_tree(signal);
+    pub(super) fn signal_tree_ladder(signal: i32) {
+        Self::signal_tree(signal);
         if ![libc::SIGKILL, libc::SIGSTOP, libc::SIGCONT].contains(&signal) {
-            self.signal_tree(libc::SIGCONT);
+            Self::signal_tree(libc::SIGCONT);
         }
     }
 
@@ -103,9 +98,9 @@ impl Task<'_> {
     }
 
     /// Live members for a report. Zombies are dead; those that only a tracer keeps are too.
-    fn living(&self) -> Vec<MemberInfo> {
+    fn living() -> Vec<MemberInfo> {
         let mut living = Vec::new();
-        for member in self.members() {
+        for member in members() {
             let Ok(Some(stat)) = proctree::read_stat(member.pid) else {
                 // hidepid: listed by the parent, not readable. Alive as far as anybody can say.
                 living.push(MemberInfo {
@@ -126,8 +121,8 @@ impl Task<'_> {
     }
 
     /// The same, each with the reason why SIGKILL did not end it.
-    fn held(&self) -> Vec<MemberInfo> {
-        let mut held = self.living();
+    fn held() -> Vec<MemberInfo> {
+        let mut held = Self::living();
         for member in &mut held {
             let state = proctree::read_stat(member.pid).ok().flatten().map_or(b'?', |stat| stat.state);
             let refused = member.start_ticks != 0
@@ -152,7 +147,7 @@ impl Task<'_> {
 
     pub(super) fn answer_stuck(&mut self) {
         let now = clock::monotonic_ms();
-        let members = self.held();
+        let members = Self::held();
         for waiter in std::mem::take(&mut self.kills) {
             let answer = KillAnswer {
                 empty: false,
@@ -197,7 +192,7 @@ impl Task<'_> {
 
     /// How the task stands.
     pub(super) fn report(&mut self) -> Report {
-        let members = if self.empty { Vec::new() } else { self.living() };
+        let members = if self.empty { Vec::new() } else { Self::living() };
         self.members_peak = self.members_peak.max(members.len() as u64);
         let ended = self.leader_status.is_some();
         let told = if ended { self.end_report.as_ref().and_then(super::EndReport::read) } else { None };
@@ -275,6 +270,14 @@ impl Task<'_> {
             CommandSpec::Shell { shell, .. } => shell.to_text(),
         }
     }
+}
+
+/// Every member; the supervisor's own children first.
+fn members() -> Vec<Member> {
+    let mut members = Vec::new();
+    let own = i32::try_from(std::process::id()).unwrap_or(0);
+    let _what_was_read_counts = descendants(own, &mut members);
+    members
 }
 
 /// A command line on one line, or the name in brackets.

@@ -10,7 +10,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::Pid;
 
 use super::clients::Clients;
-use super::drain::Pipes;
+use super::drain::{self, Pipes};
 use super::end_report::{self, EndReport};
 use super::place::Place;
 use super::{Birth, Task, Timers};
@@ -40,18 +40,23 @@ struct LeaderEnds {
     stderr: Option<OwnedFd>,
 }
 
+/// What the loop waits on, made before the first fork.
+pub(super) struct Tools {
+    pub(super) clients: Clients,
+    pub(super) epoll: OwnedFd,
+    pub(super) signals: OwnedFd,
+    pub(super) started_ms: u64,
+}
+
 /// Makes everything that the leader needs, then the leader.
-pub(super) fn prepare<'guard>(
-    birth: Birth<'guard>,
+pub(super) fn prepare(
+    birth: Birth<'_>,
     launch: Launch,
-    clients: Clients,
-    epoll: OwnedFd,
-    signals: OwnedFd,
-    started_ms: u64,
-) -> Result<Task<'guard>, Box<RefusedLaunch>> {
+    tools: Tools,
+) -> Result<Task<'_>, Box<RefusedLaunch>> {
     match try_prepare(&birth, &launch) {
-        Ok(ready) => Ok(ready.into_task(birth, launch, clients, epoll, signals, started_ms)),
-        Err(why) => Err(Box::new(RefusedLaunch { clients, why })),
+        Ok(ready) => Ok(ready.into_task(birth, launch, tools)),
+        Err(why) => Err(Box::new(RefusedLaunch { clients: tools.clients, why })),
     }
 }
 
@@ -209,18 +214,9 @@ fn connections(launch: &Launch) -> io::Result<(Pipes, LeaderEnds)> {
     Ok((pipes, ends))
 }
 
-use super::drain;
-
 impl Ready {
-    fn into_task(
-        self,
-        birth: Birth<'_>,
-        launch: Launch,
-        clients: Clients,
-        epoll: OwnedFd,
-        signals: OwnedFd,
-        started_ms: u64,
-    ) -> Task<'_> {
+    fn into_task(self, birth: Birth<'_>, launch: Launch, tools: Tools) -> Task<'_> {
+        let Tools { clients, epoll, signals, started_ms } = tools;
         // The caller's own descriptors are the leader's now; a copy here would keep somebody's pipe open.
         let _kept_as_they_are = null_stdio();
         birth.passed.iter().for_each(|fd| sys::close(*fd));
@@ -248,7 +244,6 @@ impl Ready {
             leader_status: None,
             leader_told: false,
             empty: false,
-            last_drain: false,
             started_ms,
             leader_ended_ms: None,
             timers: Timers::default(),

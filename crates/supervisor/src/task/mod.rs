@@ -68,6 +68,7 @@ pub(crate) mod word {
 
 /// Everything about one task.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact that was seen or told once, not a choice")]
 struct Task<'guard> {
     birth: Birth<'guard>,
     launch: Launch,
@@ -91,8 +92,6 @@ struct Task<'guard> {
     leader_told: bool,
     /// ECHILD was seen.
     empty: bool,
-    /// What the pipes held at emptiness is being taken out.
-    last_drain: bool,
     started_ms: u64,
     leader_ended_ms: Option<u64>,
     timers: Timers,
@@ -155,8 +154,8 @@ fn run(birth: Birth<'_>) -> std::io::Result<()> {
     let Some(launch) = clients.receive_launch(&birth)? else { return Ok(()) };
     let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
     let signals = sys::child_signal_fd()?;
-    let started_ms = clock::monotonic_ms();
-    match launch::prepare(birth, launch, clients, epoll, signals, started_ms) {
+    let tools = launch::Tools { clients, epoll, signals, started_ms: clock::monotonic_ms() };
+    match launch::prepare(birth, launch, tools) {
         Ok(mut task) => {
             task.live();
             Ok(())

@@ -1,6 +1,7 @@
 //! One turn of the loop: wait, turn events into inputs, step the table, perform its actions.
 
 use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
@@ -17,11 +18,10 @@ use crate::wire::{FromSupervisor, KillOrder, Notice, ToSupervisor};
 impl Task<'_> {
     /// Puts everything into the epoll set, once.
     pub(super) fn register(&mut self) {
-        let add = |epoll: &std::os::fd::OwnedFd, fd: std::os::fd::BorrowedFd<'_>, number, flags| {
+        let add = |epoll: &OwnedFd, fd: BorrowedFd<'_>, number, flags| {
             // A set that cannot take a descriptor has no memory left; the timers below still bound everything.
             let _out_of_memory = epoll::add(epoll, fd, epoll::EventData::new_u64(number), flags);
         };
-        use std::os::fd::AsFd;
         let readable = epoll::EventFlags::IN;
         add(&self.epoll, self.signals.as_fd(), token::SIGNALS, readable);
         add(&self.epoll, sys::borrow(self.birth.lifeline), token::LIFELINE, epoll::EventFlags::empty());
@@ -151,8 +151,8 @@ impl Task<'_> {
                 let report = self.report();
                 self.clients.tell_one(number, &FromSupervisor::Status(Box::new(report)));
             }
-            ToSupervisor::Pause => self.signal_tree(libc::SIGSTOP),
-            ToSupervisor::Resume => self.signal_tree(libc::SIGCONT),
+            ToSupervisor::Pause => Self::signal_tree(libc::SIGSTOP),
+            ToSupervisor::Resume => Self::signal_tree(libc::SIGCONT),
         }
     }
 
@@ -314,7 +314,9 @@ impl Task<'_> {
             Action::Settle => {
                 let mut inputs = Vec::new();
                 self.begin_settling(&mut inputs);
-                inputs.into_iter().for_each(|input| self.feed(input));
+                for input in inputs {
+                    self.feed(input);
+                }
             }
             Action::Report => {
                 self.launch.cancel_on_disconnect = false;
@@ -325,7 +327,7 @@ impl Task<'_> {
                 self.clients.tell_all(&FromSupervisor::Report(Box::new(report)));
             }
             Action::Disown => self.disown(),
-            Action::SignalTree(signal) => self.signal_tree_ladder(signal),
+            Action::SignalTree(signal) => Self::signal_tree_ladder(signal),
             Action::ArmGrace(grace_ms) => self.timers.grace = Some(clock::monotonic_ms() + grace_ms),
             Action::Sweep => self.begin_sweep(),
             Action::AnswerStuck => self.answer_stuck(),
