@@ -8,6 +8,7 @@
     reason = "a developer's tool: it talks to a person and starts other programs"
 )]
 
+mod bench;
 mod built;
 mod checks;
 mod escape;
@@ -36,6 +37,7 @@ fn main() -> ExitCode {
         ["full"] => test(Extent::Full),
         ["built"] => built::run_listed(&root()),
         ["escape"] => escape::run(&root()),
+        ["bench"] => return finish(bench::run(&root())),
         _ => {
             println!("{USAGE}");
             return ExitCode::from(64);
@@ -53,12 +55,24 @@ fn main() -> ExitCode {
     }
 }
 
+/// The end of a command that counts nothing.
+fn finish(done: anyhow::Result<()>) -> ExitCode {
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            println!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
 const USAGE: &str = "\
 cargo xtask test     format, lints, docs, every test, and that none leaves anything behind
 cargo xtask quick    the same without what is slow
 cargo xtask full     the same on the release build too
 cargo xtask built    run the test binaries of the last build again, as whoever calls
-cargo xtask escape   run the escape suite against the built binary";
+cargo xtask escape   run the escape suite against the built binary
+cargo xtask bench    what Kennel costs, as ratios, beside the budgets";
 
 /// The repository. The binary may be run without cargo, by a user who has none, so it is known from the build.
 fn root() -> PathBuf {

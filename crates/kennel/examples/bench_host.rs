@@ -69,7 +69,10 @@ async fn crowd(kennel: &Kennel, session: &Session, count: usize) -> Done<()> {
     let list = kennel.tasks();
     let listed = start.elapsed();
     let supervisors: Vec<_> = list.iter().map(|task| task.supervisor_pid).collect();
-    println!("{}", json!({"start_us": micros(started), "list_us": micros(listed), "supervisors": supervisors}));
+    println!(
+        "{}",
+        json!({"start_us": micros(started), "list_us": micros(listed), "supervisors": supervisors})
+    );
     std::io::stdin().read_line(&mut String::new())?;
     let start = Instant::now();
     let mut kills = tokio::task::JoinSet::new();
@@ -114,9 +117,13 @@ async fn stream(session: &Session, bytes: usize) -> Done<()> {
     let elapsed = start.elapsed();
     let info = task.info()?;
     let status = std::fs::read_to_string(format!("/proc/{}/status", info.supervisor_pid)).unwrap_or_default();
-    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).and_then(|rest| rest.split_whitespace().next());
+    let peak = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))
+        .and_then(|rest| rest.split_whitespace().next());
     let peak: Option<u64> = peak.and_then(|number| number.parse().ok());
-    let kept = info.output_file.as_deref().and_then(|file| std::fs::metadata(file).ok()).map(|about| about.len());
+    let kept =
+        info.output_file.as_deref().and_then(|file| std::fs::metadata(file).ok()).map(|about| about.len());
     println!(
         "{}",
         json!({"stream_us": micros(elapsed), "seen": page.text.contains("through"), "peak_kib": peak, "kept": kept})
