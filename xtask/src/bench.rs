@@ -73,7 +73,11 @@ impl Bench {
         let found: Value =
             serde_json::from_slice(&output.stdout).context("failed to read the host's answer")?;
         let (ours, bare) = (median(&numbers(&found, "ours_us")), median(&numbers(&found, "bare_us")));
-        self.ratio("foreground call by the library, `true`", ours, "std::process, bash -c true", bare, 1.30);
+        self.ratio(
+            ("foreground call by the library, `true`", ours),
+            ("std::process, bash -c true", bare),
+            1.30,
+        );
         Ok(())
     }
 
@@ -87,7 +91,7 @@ impl Bench {
             ours.push(timed(&mut kennel)?);
             bare.push(timed(Command::new("bash").args(["-c", "true"]))?);
         }
-        self.ratio("`kennel run true`, cold", median(&ours), "bash -c true", median(&bare), 2.0);
+        self.ratio(("`kennel run true`, cold", median(&ours)), ("bash -c true", median(&bare)), 2.0);
         Ok(())
     }
 
@@ -160,26 +164,16 @@ impl Bench {
         }
         if count >= 1000 {
             let of = |value: &Value, name: &str| value.get(name).and_then(Value::as_f64).unwrap_or(f64::NAN);
-            self.ratio(
-                &format!("start {count} by the library"),
-                of(&up, "start_us"),
-                "bare bash",
-                of(&bare, "bare_start_us"),
-                2.0,
-            );
-            self.ratio(&format!("list {count}"), of(&up, "list_us"), "ps -e", least(&ps), 1.0);
-            self.ratio(
-                &format!("kill {count}, proved"),
-                of(&down, "kill_us"),
-                "kill and wait, bare",
-                of(&bare, "bare_kill_us"),
-                f64::NAN,
-            );
+            let yardstick = ("bare bash", of(&bare, "bare_start_us"));
+            self.ratio((&format!("start {count} by the library"), of(&up, "start_us")), yardstick, 2.0);
+            self.ratio((&format!("list {count}"), of(&up, "list_us")), ("ps -e", least(&ps)), 1.0);
+            let yardstick = ("kill and wait, bare", of(&bare, "bare_kill_us"));
+            self.ratio((&format!("kill {count}, proved"), of(&down, "kill_us")), yardstick, f64::NAN);
         }
         Ok(())
     }
 
-    fn ratio(&mut self, what: &str, ours: f64, yardstick: &str, bare: f64, budget: f64) {
+    fn ratio(&mut self, (what, ours): (&str, f64), (yardstick, bare): (&str, f64), budget: f64) {
         self.rows.push(Row {
             what: what.to_owned(),
             ours: micros(ours),
