@@ -20,5 +20,6 @@ pub use leftovers::{Descriptors, leftovers};
 pub use process::{Process, Tag, pidfd, signal};
 pub use rig::{Rig, hostile};
 pub use run::{Finished, Invocation, Running};
-pub use skip::{lacks, lacks_program, skip};
+pub use skip::{lacks, lacks_program, skip, slow};
+pub use sys::fork_worker;
 pub use terminal::Terminal;

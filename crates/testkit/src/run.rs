@@ -174,6 +174,11 @@ impl Running {
         self.child.id()
     }
 
+    /// What its stdout has given so far.
+    pub fn out_so_far(&self) -> String {
+        String::from_utf8_lossy(&self.out.bytes).into_owned()
+    }
+
     /// Send it a signal.
     pub fn signal(&self, number: Signal) {
         let _ = rustix::process::pidfd_send_signal(&self.gone, number);
@@ -196,12 +201,13 @@ impl Running {
     }
 
     fn await_text(&mut self, text: &str, stream: impl Fn(&Self) -> &Vec<u8>) -> &mut Self {
+        let mut ended = false;
         loop {
-            let ended = self.step();
             if String::from_utf8_lossy(stream(self)).contains(text) {
                 return self;
             }
             assert!(!ended, "{} ended without {text:?}; {}", self.line, self.so_far());
+            ended = self.step();
         }
     }
 

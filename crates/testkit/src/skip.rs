@@ -30,3 +30,9 @@ pub fn lacks_program(names: &[&str]) -> bool {
 fn runs(path: &std::path::Path) -> bool {
     path.is_file() && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
 }
+
+/// Skip what takes seconds, in a quick run. Returns true when the test must end.
+#[expect(clippy::disallowed_methods, reason = "the tests' own environment")]
+pub fn slow() -> bool {
+    lacks("the full run: `cargo xtask test`", std::env::var_os("KENNEL_TEST_QUICK").is_none())
+}
