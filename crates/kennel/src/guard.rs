@@ -74,8 +74,13 @@ impl GuardLine {
             GuardStart::Fork(forked) if is_single_threaded() => {
                 let stance = if forked.wrapper { Stance::Wrapper } else { Stance::Detached };
                 let passed = if forked.wrapper { forked.passed.clone() } else { Vec::new() };
-                let (socket, pid) =
-                    supervisor::fork_guard(GuardOptions { stance, passed, task_dirs }).map_err(failed)?;
+                let (socket, pid) = supervisor::fork_guard(GuardOptions {
+                    stance,
+                    spares: supervisor::Spares::First,
+                    passed,
+                    task_dirs,
+                })
+                .map_err(failed)?;
                 (socket, pid, None)
             }
             GuardStart::Binary(binary) => execute(binary.clone(), &task_dirs).map_err(failed)?,

@@ -39,23 +39,38 @@ pub enum Stance {
     Wrapper,
 }
 
+/// Whether a supervisor is made before it is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Spares {
+    /// For the first task only.
+    First,
+    /// One at any time.
+    Always,
+}
+
 /// What a guard is started with.
 #[derive(Debug)]
 pub struct GuardOptions {
     /// See [`Stance`].
     pub stance: Stance,
+    /// See [`Spares`].
+    pub spares: Spares,
     /// Descriptors above 2 that the command inherits. With [`Stance::Wrapper`] only.
     pub passed: Vec<RawFd>,
     /// Directories in which the tasks of the session may be, for the records of crashed supervisors.
     pub task_dirs: Vec<std::path::PathBuf>,
 }
 
+/// A supervisor, or the spare that waits to become one.
 #[derive(Debug)]
 struct Child {
-    number: u32,
+    /// The host's number, once it has a request.
+    number: Option<u32>,
     pid: i32,
     pidfd: Option<OwnedFd>,
     slot: usize,
+    /// Where its request goes, until it has one.
+    orders: Option<OwnedFd>,
 }
 
 #[derive(Debug)]
@@ -63,6 +78,7 @@ struct Guard {
     socket: Option<OwnedFd>,
     options: GuardOptions,
     owner: Option<OwnedFd>,
+    owner_ref: Option<ProcRef>,
     lifeline_read: OwnedFd,
     lifeline_write: Option<OwnedFd>,
     words: SharedWords,
@@ -70,6 +86,7 @@ struct Guard {
     own: ProcRef,
     hangup_ignored: bool,
     children: Vec<Child>,
+    free_slots: Vec<usize>,
     /// Crashed supervisors whose orphans are being swept.
     crashed: Vec<(u32, i32, i32)>,
     sweep: Option<Sweep>,
@@ -101,7 +118,10 @@ pub fn executed_guard(task_dirs: Vec<std::path::PathBuf>) -> ! {
     let socket = above_stdio(sys::adopt_fd(0));
     let Ok(socket) = socket else { sys::exit_now(70) };
     close_all_but(&mut [socket.as_raw_fd()]);
-    main(socket, GuardOptions { stance: Stance::Detached, passed: Vec::new(), task_dirs })
+    main(
+        socket,
+        GuardOptions { stance: Stance::Detached, spares: Spares::Always, passed: Vec::new(), task_dirs },
+    )
 }
 
 /// A connected pair of sockets that keep datagrams whole.
@@ -142,6 +162,7 @@ impl Guard {
         Ok(Self {
             socket: Some(socket),
             owner: None,
+            owner_ref: None,
             lifeline_read,
             lifeline_write: Some(lifeline_write),
             words: SharedWords::new(SUPERVISORS_MAX)?,
@@ -149,6 +170,7 @@ impl Guard {
             own: proctree::proc_id(own).map_or(ProcRef { pid: own, start_ticks: 0 }, ProcRef::from),
             hangup_ignored,
             children: Vec::new(),
+            free_slots: Vec::new(),
             crashed: Vec::new(),
             sweep: None,
             sweep_at: 0,
@@ -228,7 +250,11 @@ impl Guard {
                 Received::Closed => return self.owner_gone(),
                 Received::Datagram(bytes, length, fd) => {
                     match ToGuard::decode(bytes.get(..length).unwrap_or_default()) {
-                        Some(ToGuard::Hello { protocol: PROTOCOL, .. }) => self.owner = fd,
+                        Some(ToGuard::Hello { protocol: PROTOCOL, owner_pid }) => {
+                            self.owner = fd;
+                            self.owner_ref = proctree::proc_id(owner_pid).map(ProcRef::from);
+                            let _made_when_needed_then = self.make_spare();
+                        }
                         Some(ToGuard::Spawn { number }) => self.spawn(number, fd),
                         _ => return self.owner_gone(),
                     }
@@ -237,19 +263,44 @@ impl Guard {
         }
     }
 
+    /// Hands the request to the spare supervisor, or to one made now.
     fn spawn(&mut self, number: u32, host: Option<OwnedFd>) {
-        let slot = (0..SUPERVISORS_MAX).find(|slot| self.children.iter().all(|child| child.slot != *slot));
-        let (Some(host), Some(slot)) = (host, slot) else {
-            return self.tell(FromGuard::Failed { number, errno: libc::EAGAIN });
-        };
-        if let Some(word) = self.words.word(slot) {
-            word.store(word::IDLE, Ordering::Release);
+        let failed = |errno| FromGuard::Failed { number, errno };
+        if let Err(error) = self.make_spare() {
+            return self.tell(failed(error.raw_os_error().unwrap_or(libc::EAGAIN)));
         }
-        match sys::fork(ExitSignal::None) {
-            Ok(Fork::Child) => task::main(Birth {
-                host,
+        let (Some(host), Some(spare)) = (host, self.children.iter_mut().find(|child| child.orders.is_some()))
+        else {
+            return self.tell(failed(libc::EBADF));
+        };
+        let handed =
+            spare.orders.take().is_some_and(|orders| send(&orders, &[1], Some(host.as_fd())).is_ok());
+        if !handed {
+            // It died in this instant; `supervisor_ended` clears it away.
+            return self.tell(failed(libc::EAGAIN));
+        }
+        spare.number = Some(number);
+        if self.options.spares == Spares::Always {
+            // The next call finds it ready: fork and set-up are off its way.
+            let _made_when_needed_then = self.make_spare();
+        }
+    }
+
+    /// Makes sure that a supervisor waits for a request.
+    fn make_spare(&mut self) -> io::Result<()> {
+        if self.children.iter().any(|child| child.orders.is_some()) {
+            return Ok(());
+        }
+        let slot = self.free_slots.pop().unwrap_or_else(|| self.children.len());
+        let word = self.words.word(slot).ok_or(io::ErrorKind::WouldBlock)?;
+        word.store(word::IDLE, Ordering::Release);
+        let (orders, ears) = socket_pair()?;
+        match sys::fork(ExitSignal::None)? {
+            Fork::Child => task::main(Birth {
+                orders: ears,
                 lifeline: self.lifeline_read.as_raw_fd(),
                 owner: self.owner.as_ref().map(AsRawFd::as_raw_fd),
+                owner_ref: self.owner_ref,
                 passed: &self.options.passed,
                 words: &self.words,
                 slot,
@@ -257,15 +308,13 @@ impl Guard {
                 guard: self.own,
                 hangup_ignored: self.hangup_ignored,
             }),
-            Ok(Fork::Parent { pid, pidfd }) => {
+            Fork::Parent { pid, pidfd } => {
                 let pidfd = pidfd.or_else(|| Some(PidFd::open(pid).ok()??.into_owned_fd()));
-                self.children.push(Child { number, pid, pidfd, slot });
+                self.children.push(Child { number: None, pid, pidfd, slot, orders: Some(orders) });
                 if self.options.stance == Stance::Wrapper {
                     self.let_go_of_the_callers_descriptors();
                 }
-            }
-            Err(error) => {
-                self.tell(FromGuard::Failed { number, errno: error.raw_os_error().unwrap_or(libc::EAGAIN) });
+                Ok(())
             }
         }
     }
@@ -313,8 +362,10 @@ impl Guard {
         let Some(status) = sys::wait_for(pid) else { return };
         let Some(at) = self.children.iter().position(|child| child.pid == pid) else { return };
         let child = self.children.swap_remove(at);
-        if !(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0) {
-            self.crashed.push((child.number, pid, status));
+        self.free_slots.push(child.slot);
+        let clean = libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0;
+        if let Some(number) = child.number.filter(|_| !clean) {
+            self.crashed.push((number, pid, status));
             self.sweep.get_or_insert_default();
         }
     }

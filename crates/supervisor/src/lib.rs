@@ -22,7 +22,7 @@ pub use bytes::ByteStr;
 pub use confine::{Inherited, Tag};
 pub use datagram::{DATAGRAM_BYTES, FromGuard, Received, ToGuard, receive, send};
 pub use end::{End, StoppedBy, WaitStatus, signal_name, signal_number};
-pub use guard::{GuardOptions, Stance, executed_guard, fork_guard, hello, socket_pair, wake};
+pub use guard::{GuardOptions, Spares, Stance, executed_guard, fork_guard, hello, socket_pair, wake};
 pub use lifecycle::{OnOwnerExit, OnTimeout, Survivors};
 pub use lost::finish_as_lost;
 pub use record::{Origin, ProcRef, RECORD_FILE, RECORD_VERSION, Record};

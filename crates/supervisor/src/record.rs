@@ -127,6 +127,24 @@ impl Record {
         self.ended_unix_ms.is_some()
     }
 
+    /// Writes the first record of a new directory.
+    ///
+    /// A record within one page is written in place by one `write(2)`: the file's size changes after its bytes are
+    /// there, so that a reader finds it empty, which [`Record::read`] calls not found, or whole.
+    ///
+    /// # Errors
+    /// As [`Record::write`].
+    pub fn write_first(&self, dir: impl AsFd) -> io::Result<()> {
+        const PAGE_BYTES: usize = 4096;
+        let bytes = serde_json::to_vec(self)?;
+        if bytes.len() > PAGE_BYTES {
+            return self.write(dir);
+        }
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let file = openat(dir, RECORD_FILE, flags, Mode::RUSR | Mode::WUSR)?;
+        write_all(&file, &bytes)
+    }
+
     /// Replaces the record in a task's directory.
     ///
     /// # Errors
@@ -153,6 +171,10 @@ impl Record {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let file = openat(dir, RECORD_FILE, flags, Mode::empty())?;
         let bytes = read_all(&file)?;
+        if bytes.is_empty() {
+            // In the making, see `write_first`.
+            return Err(io::ErrorKind::NotFound.into());
+        }
         let record: Self = serde_json::from_slice(&bytes).map_err(|error| {
             io::Error::new(io::ErrorKind::InvalidData, format!("malformed record: {error}"))
         })?;

@@ -3,6 +3,7 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags, openat};
 use rustix::io::{Errno, pwrite, retry_on_intr};
 use rustix::pipe::{SpliceFlags, splice};
@@ -69,6 +70,15 @@ impl Spool {
         }
     }
 
+    /// Makes `output.log` before the first byte: somebody is told its path.
+    ///
+    /// # Errors
+    /// Those of `openat(2)`.
+    pub fn create_log(&mut self) -> io::Result<()> {
+        open_once(&mut self.log, &self.dir, LOG_FILE)?;
+        Ok(())
+    }
+
     /// State as of the last write.
     pub fn header(&self) -> &Header {
         &self.header
@@ -101,6 +111,13 @@ impl Spool {
         time_ms: u64,
         most: u64,
     ) -> io::Result<Drained> {
+        if self.log.is_none() && !self.header.sealed {
+            // No file is made for a stream that stays empty.
+            match peek(pipe)? {
+                Drained::Some(_) => {}
+                nothing => return Ok(nothing),
+            }
+        }
         if !self.header.sealed && self.header.linear_end >= self.linear_max {
             self.seal();
         }
@@ -262,6 +279,20 @@ impl Spool {
         (self.log, self.index, self.dir) = (log, index, dir);
         Ok(())
     }
+}
+
+/// Whether the pipe holds bytes, without taking any.
+fn peek(pipe: BorrowedFd<'_>) -> io::Result<Drained> {
+    let waiting = rustix::io::ioctl_fionread(pipe)?;
+    if waiting > 0 {
+        return Ok(Drained::Some(waiting));
+    }
+    let mut polled = [PollFd::from_borrowed_fd(pipe, PollFlags::IN)];
+    poll(&mut polled, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }))?;
+    let [seen] = polled;
+    // RACE(peek-late): bytes that came between the two looks show as readable; the next turn takes them.
+    let ended = seen.revents().contains(PollFlags::HUP) && !seen.revents().contains(PollFlags::IN);
+    Ok(if ended { Drained::Eof } else { Drained::Dry })
 }
 
 fn open_once<'slot>(

@@ -4,6 +4,7 @@
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
+use std::sync::OnceLock;
 
 use crate::wire::Usage;
 
@@ -169,18 +170,9 @@ pub(crate) fn set_name(name: &std::ffi::CStr) {
 ///
 /// Must run while nothing holds a reference into the arguments: `std::env::args` copies them.
 pub(crate) fn overwrite_arguments(name: &[u8]) {
-    let mut text = [0; 1024];
-    let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::CLOEXEC;
-    let read = rustix::fs::open("/proc/self/stat", flags, rustix::fs::Mode::empty())
-        .and_then(|file| rustix::io::read(&file, &mut text));
-    let Some(text) = read.ok().and_then(|count| text.get(..count)) else { return };
-    let Some(tail) = text.iter().rposition(|byte| *byte == b')').and_then(|at| text.get(at + 2..)) else {
-        return;
-    };
-    // Fields 48 and 49 of proc_pid_stat(5); the first one behind the name is field 3.
-    let mut fields = tail.split(|byte| *byte == b' ').skip(45);
-    let mut address = || std::str::from_utf8(fields.next()?).ok()?.parse::<usize>().ok();
-    let (Some(start), Some(end)) = (address(), address()) else { return };
+    // A supervisor inherits what its guard has found out.
+    static AREA: OnceLock<(usize, usize)> = OnceLock::new();
+    let (start, end) = *AREA.get_or_init(|| argument_area().unwrap_or((0, 0)));
     if start == 0 || end <= start || name.len() >= end - start {
         return;
     }
@@ -189,6 +181,20 @@ pub(crate) fn overwrite_arguments(name: &[u8]) {
     unsafe { std::ptr::write_bytes(start as *mut u8, 0, end - start) };
     // SAFETY: as above; `name` is shorter than the area and does not overlap it.
     unsafe { std::ptr::copy_nonoverlapping(name.as_ptr(), start as *mut u8, name.len()) };
+}
+
+/// Fields 48 and 49 of `proc_pid_stat(5)`.
+fn argument_area() -> Option<(usize, usize)> {
+    let mut text = [0; 1024];
+    let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::CLOEXEC;
+    let read = rustix::fs::open("/proc/self/stat", flags, rustix::fs::Mode::empty())
+        .and_then(|file| rustix::io::read(&file, &mut text));
+    let text = read.ok().and_then(|count| text.get(..count))?;
+    let tail = text.get(text.iter().rposition(|byte| *byte == b')')? + 2..)?;
+    // The first field behind the name is field 3.
+    let mut fields = tail.split(|byte| *byte == b' ').skip(45);
+    let mut address = || std::str::from_utf8(fields.next()?).ok()?.parse::<usize>().ok();
+    Some((address()?, address()?))
 }
 
 /// Leaves without destructors or exit handlers: a keeper shares its image with the host program.

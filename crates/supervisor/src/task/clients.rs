@@ -1,7 +1,7 @@
 //! Control connections: the host's own and those of whoever found the socket in the task's directory.
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -9,6 +9,7 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use super::Birth;
 use crate::clock;
+use crate::datagram::{Received, receive};
 use crate::keeper::above_stdio;
 use crate::wire::{FromSupervisor, Launch, PROTOCOL, ToSupervisor, frame, take_frame};
 
@@ -113,40 +114,35 @@ impl Clients {
 
     /// Waits for the host's request; `None` when host or guard go before it is whole.
     pub(super) fn receive_launch(&mut self, birth: &Birth<'_>) -> io::Result<Option<Launch>> {
-        // The guard keeps its own copy of `birth.host` out of our table by our first act.
-        let host = above_stdio(rustix::io::fcntl_dupfd_cloexec(&birth.host, 3)?)?;
-        self.add(host, Role::Host);
         let lifeline = crate::sys::borrow(birth.lifeline);
+        loop {
+            match receive(&birth.orders) {
+                Received::Datagram(_, _, Some(host)) => {
+                    self.add(above_stdio(host)?, Role::Host);
+                    break;
+                }
+                Received::Nothing => {}
+                _ => return Ok(None),
+            }
+            if !wait_readable(&birth.orders, lifeline)? {
+                return Ok(None);
+            }
+        }
         loop {
             let Some(client) = self.list.first_mut() else { return Ok(None) };
             client.pull();
-            match take_frame::<ToSupervisor>(&mut client.incoming) {
+            let refused = match take_frame::<ToSupervisor>(&mut client.incoming) {
                 Ok(Some(ToSupervisor::Launch(launch))) if launch.protocol == PROTOCOL => {
-                    client.incoming.shrink_to_fit();
                     return Ok(Some(*launch));
                 }
-                Ok(Some(_)) => {
-                    client.queue(&frame(&FromSupervisor::Refused {
-                        why: format!("expected a launch of protocol {PROTOCOL}"),
-                    }));
-                    return Ok(None);
-                }
-                Err(why) => {
-                    client.queue(&frame(&FromSupervisor::Refused { why }));
-                    return Ok(None);
-                }
+                Ok(Some(_)) => format!("expected a launch of protocol {PROTOCOL}"),
+                Err(why) => why,
                 Ok(None) if client.broken => return Ok(None),
-                Ok(None) => {}
-            }
-            let mut polled = [
-                PollFd::new(&client.socket, PollFlags::IN),
-                PollFd::from_borrowed_fd(lifeline, PollFlags::empty()),
-            ];
-            match poll(&mut polled, None) {
-                Ok(_) if !polled[1].revents().is_empty() => return Ok(None),
-                Ok(_) | Err(Errno::INTR) => {}
-                Err(errno) => return Err(errno.into()),
-            }
+                Ok(None) if wait_readable(&client.socket, lifeline)? => continue,
+                Ok(None) => return Ok(None),
+            };
+            client.queue(&frame(&FromSupervisor::Refused { why: refused }));
+            return Ok(None);
         }
     }
 
@@ -251,6 +247,23 @@ impl Clients {
     pub(super) fn flush_one(&mut self, number: u64) {
         if let Some(client) = self.get_mut(number) {
             client.flush();
+        }
+    }
+}
+
+/// Waits until `fd` is readable; false when the guard or the session has gone.
+fn wait_readable(fd: &OwnedFd, lifeline: BorrowedFd<'_>) -> io::Result<bool> {
+    loop {
+        let mut polled =
+            [PollFd::new(fd, PollFlags::IN), PollFd::from_borrowed_fd(lifeline, PollFlags::empty())];
+        match poll(&mut polled, None) {
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno.into()),
+            Ok(_) => {
+                let [readable, gone] = polled;
+                // A request that has come is taken even if its owner has gone since: `--keep` may be in it.
+                return Ok(!readable.revents().is_empty() || gone.revents().is_empty());
+            }
         }
     }
 }

@@ -229,7 +229,8 @@ impl Task<'_> {
         let filled =
             rustix::io::fcntl_dupfd_cloexec(&place.dir, 3).map_err(io::Error::from).and_then(|dir| {
                 self.record.write(&place.dir)?;
-                self.spool.move_to(dir)
+                self.spool.move_to(dir)?;
+                self.spool.create_log()
             });
         match filled {
             Ok(()) => Ok(place),

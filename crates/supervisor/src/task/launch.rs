@@ -92,7 +92,7 @@ fn in_place(birth: &Birth<'_>, launch: &Launch, place: &Place) -> Result<InPlace
     // RACE(record-first): if both keepers are killed between the leader's fork and the record, nobody would know of
     // the leader; closed by writing the record before the fork.
     let record = first_record(birth, launch);
-    record.write(&place.dir).map_err(context("write the task's record"))?;
+    record.write_first(&place.dir).map_err(context("write the task's record"))?;
     let dir = rustix::io::fcntl_dupfd_cloexec(&place.dir, 3)
         .map_err(|e| context("keep the task directory")(e.into()))?;
     let spool = Spool::new(dir, &launch.id, launch.output_cap_bytes);
@@ -139,7 +139,7 @@ fn first_record(birth: &Birth<'_>, launch: &Launch) -> Record {
         supervisor: proctree::proc_id(own).map_or(ProcRef { pid: own, start_ticks: 0 }, ProcRef::from),
         guard: birth.guard,
         leader: None,
-        owner: proctree::proc_id(launch.owner_pid).map(ProcRef::from),
+        owner: birth.owner_ref,
         token: launch.token.clone(),
         tag: launch.tag,
         background: launch.durable,
@@ -257,7 +257,6 @@ impl Ready {
             launch,
         };
         task.launch.env = Vec::new();
-        task.record.leader = proctree::proc_id(self.leader).map(ProcRef::from);
         task.register();
         task
     }

@@ -36,12 +36,14 @@ use place::Place;
 /// What a supervisor gets from its guard.
 #[derive(Debug)]
 pub(crate) struct Birth<'guard> {
-    /// The host's end of this task.
-    pub(crate) host: OwnedFd,
+    /// Where the guard sends the host's end of a task.
+    pub(crate) orders: OwnedFd,
     /// Read end of the session's lifeline.
     pub(crate) lifeline: RawFd,
     /// The owner's pidfd.
     pub(crate) owner: Option<RawFd>,
+    /// The owner by identity, for the record.
+    pub(crate) owner_ref: Option<ProcRef>,
     /// Descriptors that a wrapped command inherits besides 0–2.
     pub(crate) passed: &'guard [RawFd],
     /// Where to acknowledge the owner's death.
@@ -111,6 +113,8 @@ struct Timers {
     timeout_paused: Option<u64>,
     grace: Option<u64>,
     settle: Option<u64>,
+    /// When the record of a foreground call is completed with its leader.
+    record: Option<u64>,
     sweep: Option<u64>,
     sweep_overdue: Option<u64>,
     sweep_began: u64,
@@ -118,7 +122,10 @@ struct Timers {
 
 impl Timers {
     fn next(&self) -> Option<u64> {
-        [self.timeout, self.grace, self.settle, self.sweep, self.sweep_overdue].into_iter().flatten().min()
+        [self.timeout, self.grace, self.settle, self.record, self.sweep, self.sweep_overdue]
+            .into_iter()
+            .flatten()
+            .min()
     }
 }
 
@@ -136,7 +143,7 @@ mod token {
 
 /// The supervisor. Runs in a fresh copy of the guard and never returns.
 pub(crate) fn main(birth: Birth<'_>) -> ! {
-    let mut keep = vec![0, 1, 2, birth.host.as_raw_fd(), birth.lifeline];
+    let mut keep = vec![0, 1, 2, birth.orders.as_raw_fd(), birth.lifeline];
     keep.extend(birth.owner);
     keep.extend(birth.passed);
     // First act: a sibling's copy of a lifeline would keep it open for ever.
@@ -150,10 +157,10 @@ pub(crate) fn main(birth: Birth<'_>) -> ! {
 
 fn run(birth: Birth<'_>) -> std::io::Result<()> {
     become_keeper(TASK_NAME)?;
-    let mut clients = Clients::default();
-    let Some(launch) = clients.receive_launch(&birth)? else { return Ok(()) };
     let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
     let signals = sys::child_signal_fd()?;
+    let mut clients = Clients::default();
+    let Some(launch) = clients.receive_launch(&birth)? else { return Ok(()) };
     let tools = launch::Tools { clients, epoll, signals, started_ms: clock::monotonic_ms() };
     match launch::prepare(birth, launch, tools) {
         Ok(mut task) => {
@@ -175,6 +182,11 @@ impl Task<'_> {
             self.turn();
         }
         self.clients.flush_last();
+        // After the answer: nobody waits for this.
+        self.place.retire();
+        if let Some(old) = self.old_place.take() {
+            old.remove();
+        }
     }
 
     fn notice(&mut self, notice: Notice) {

@@ -15,6 +15,9 @@ use crate::spool::Stream;
 use crate::sys::{self, Wait, WaitFor};
 use crate::wire::{FromSupervisor, KillOrder, Notice, ToSupervisor};
 
+/// A foreground call that runs longer gets its leader into the record.
+const RECORD_AFTER_MS: u64 = 50;
+
 impl Task<'_> {
     /// Puts everything into the epoll set, once.
     pub(super) fn register(&mut self) {
@@ -33,6 +36,9 @@ impl Task<'_> {
         }
         for (number, socket) in self.clients.sockets() {
             add(&self.epoll, socket.as_fd(), token::CLIENT + number, readable);
+        }
+        if self.launch.durable {
+            let _counted_when_bytes_come = self.spool.create_log();
         }
         if self.place.listen().is_ok() {
             self.register_listener();
@@ -254,6 +260,9 @@ impl Task<'_> {
         if due(&mut self.timers.settle) {
             inputs.push(Input::Settled);
         }
+        if due(&mut self.timers.record) {
+            self.complete_record();
+        }
         if due(&mut self.timers.sweep) {
             self.sweep_pass();
         }
@@ -339,9 +348,19 @@ impl Task<'_> {
         if let Some(timeout_ms) = self.launch.timeout_ms {
             self.timers.timeout = Some(clock::monotonic_ms() + timeout_ms);
         }
-        let _told_by_the_last_record = self.record.write(&self.place.dir);
+        if self.launch.durable {
+            self.complete_record();
+        } else {
+            // Most foreground calls are over before anybody could ask for their leader's pid.
+            self.timers.record = Some(clock::monotonic_ms() + RECORD_AFTER_MS);
+        }
         let started = self.started();
         self.clients.tell(Role::Host, &FromSupervisor::Started(started));
+    }
+
+    fn complete_record(&mut self) {
+        self.refresh_record();
+        let _told_by_the_last_record = self.record.write(&self.place.dir);
     }
 
     fn forget_broken(&mut self) {
@@ -373,10 +392,6 @@ impl Task<'_> {
         let report = self.report();
         self.save_report(&report);
         self.answer_empty(&report);
-        if let Some(old) = self.old_place.take() {
-            old.remove();
-        }
-        self.place.retire();
         self.clients.tell_all(&FromSupervisor::Ended(Box::new(report)));
         self.finished = true;
     }
