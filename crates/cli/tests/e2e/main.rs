@@ -1,0 +1,14 @@
+//! The `kennel` binary as people and programs meet it. Each test's first line says the symptom that it stands against;
+//! `row N` is a row of `tests/acceptance/cases/REAL-TOOLS.md`.
+
+mod background;
+mod bad_input;
+mod common;
+mod crash;
+mod ends;
+mod hostile;
+mod real_tools;
+mod registry;
+mod same_as_bash;
+mod shapes;
+mod terminal;

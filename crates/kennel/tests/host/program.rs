@@ -1,0 +1,89 @@
+//! The program under test: it opens a session, starts tasks, says so, and waits to be killed.
+#![expect(clippy::print_stdout, reason = "it talks to the test over its standard output")]
+
+use std::process::ExitCode;
+
+use kennel::{Kennel, Kill, Request};
+
+/// `crowd COUNT COMMAND`: so many tasks; `worker COUNT COMMAND`: the same, and a forked worker that outlives us;
+/// `calls COUNT`: so many foreground calls, and what they left; `cancel COMMAND`: a call whose future is dropped.
+pub(crate) fn main(words: &[String]) -> ExitCode {
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(async {
+        match words.as_slice() {
+            ["crowd", count, command] => crowd(count, command, false).await,
+            ["worker", count, command] => crowd(count, command, true).await,
+            ["calls", count] => calls(count).await,
+            ["cancel", command] => cancel(command).await,
+            _ => return ExitCode::from(64),
+        }
+        ExitCode::SUCCESS
+    })
+}
+
+async fn crowd(count: &str, command: &str, with_worker: bool) {
+    let kennel = Kennel::builder().build().await.expect("the library");
+    let session = kennel.session().open().await.expect("a session");
+    let mut tasks = Vec::new();
+    for _ in 0..count.parse::<usize>().expect("a count") {
+        tasks.push(session.start(Request::shell(command)).await.expect("a task"));
+    }
+    if with_worker {
+        println!("worker {}", testkit::fork_worker());
+    }
+    let keepers: Vec<String> =
+        tasks.iter().map(|task| task.info().expect("a record").supervisor_pid.to_string()).collect();
+    println!("up {}", keepers.join(" "));
+    let mut line = String::new();
+    std::io::stdin().read_line(&mut line).expect("a line");
+    if line.trim() == "kill" {
+        for task in tasks {
+            let report = task.kill(Kill::now()).await.expect("a report");
+            assert!(report.success, "{report:?}");
+        }
+    } else {
+        drop(tasks);
+    }
+    println!("closed {}", session.close().await);
+}
+
+async fn calls(count: &str) {
+    let kennel = Kennel::builder().build().await.expect("the library");
+    let session = kennel.session().open().await.expect("a session");
+    let run = async |command: &str| {
+        let outcome = session.run(Request::shell(command)).await.expect("a call");
+        assert_eq!((outcome.stdout.as_str(), outcome.exit_code), ("out\n", Some(3)), "{outcome:?}");
+    };
+    run("echo out; exit 3").await;
+    let before = (descriptors(), children());
+    for _ in 0..count.parse::<usize>().expect("a count") {
+        run("echo out; exit 3").await;
+    }
+    println!("before {before:?} after {:?}", (descriptors(), children()));
+    println!("closed {}", session.close().await);
+    println!("children {}", children());
+}
+
+fn descriptors() -> usize {
+    std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count)
+}
+
+fn children() -> usize {
+    let list = std::fs::read_to_string("/proc/thread-self/children").unwrap_or_default();
+    list.split_whitespace().count()
+}
+
+async fn cancel(command: &str) {
+    let kennel = Kennel::builder().build().await.expect("the library");
+    let session = kennel.session().open().await.expect("a session");
+    let request = Request::shell(command).grace(std::time::Duration::from_millis(100));
+    let stdin = tokio::task::spawn_blocking(|| std::io::stdin().read_line(&mut String::new()));
+    tokio::select! {
+        outcome = session.run(request) => println!("ended {outcome:?}"),
+        _ = stdin => println!("dropped"),
+    }
+    let stdin = tokio::task::spawn_blocking(|| std::io::stdin().read_line(&mut String::new()));
+    stdin.await.expect("a thread").expect("a line");
+    println!("closed {}", session.close().await);
+}
