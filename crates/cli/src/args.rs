@@ -123,7 +123,7 @@ pub(crate) struct CommandOptions {
     #[arg(long, value_name = "FILE", conflicts_with = "command")]
     pub(crate) command_file: Option<PathBuf>,
     /// One word is a line for bash; several are a program and its arguments, run without a shell.
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    #[arg(trailing_var_arg = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
 }
 
