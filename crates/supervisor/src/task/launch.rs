@@ -190,7 +190,12 @@ fn program(launch: &Launch, place: &Place) -> Result<(Option<EndReport>, ExecPla
             } else {
                 [b"-c", &line.0]
             };
-            let argv: [&[u8]; 5] = [b"bash", b"--norc", b"--noprofile", tail[0], tail[1]];
+            let mut argv: Vec<&[u8]> = vec![b"bash", b"--norc", b"--noprofile", tail[0]];
+            if tail[1].starts_with(b"-") {
+                // A line that looks like an option is a line all the same.
+                argv.push(b"--");
+            }
+            argv.push(tail[1]);
             let plan = ExecPlan::new(&Program::File(&shell.0), &argv, &env).map_err(refused)?;
             Ok((report.map(|(report, _)| report), plan))
         }
