@@ -3,6 +3,7 @@
 use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::rc::Rc;
 
 use confine::{ChildPlan, ExecPlan, KeeperSignals, Placement, Program, StdioPlan, Tag};
 use rustix::fs::{Mode, OFlags, open};
@@ -93,9 +94,7 @@ fn in_place(birth: &Birth<'_>, launch: &Launch, place: &Place) -> Result<InPlace
     // the leader; closed by writing the record before the fork.
     let record = first_record(birth, launch);
     record.write_first(&place.dir).map_err(context("write the task's record"))?;
-    let dir = rustix::io::fcntl_dupfd_cloexec(&place.dir, 3)
-        .map_err(|e| context("keep the task directory")(e.into()))?;
-    let spool = Spool::new(dir, &launch.id, launch.output_cap_bytes);
+    let spool = Spool::new(Rc::clone(&place.dir), &launch.id, launch.output_cap_bytes);
     let (end_report, exec) = program(launch, place)?;
     let (pipes, ends) = connections(launch).map_err(context("make pipes"))?;
     let (exec_error, error_end) =
