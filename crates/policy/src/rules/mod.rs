@@ -1,0 +1,78 @@
+//! The rules: what each decides, why, what to do instead, and examples of what it must and must not match.
+//!
+//! How a rule is found broken is code (`model`) or a pattern ([`patterns`]); what that means is said here, once.
+
+pub(crate) mod patterns;
+mod table;
+
+use crate::verdict::Decision;
+pub(crate) use table::RULES;
+
+/// One rule.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Rule {
+    pub(crate) id: &'static str,
+    pub(crate) decision: Decision,
+    /// Whether loosening it needs `allow_hard` in the user's own file.
+    pub(crate) hard: bool,
+    pub(crate) reason: &'static str,
+    pub(crate) instead: &'static str,
+    /// Commands that break it.
+    pub(crate) must: &'static [&'static str],
+    /// Commands that look like it and are allowed.
+    pub(crate) must_not: &'static [&'static str],
+}
+
+/// What is said of a finding whose rule is not in the table: a rule of a user.
+const UNKNOWN: Rule = Rule {
+    id: "rule.unknown",
+    decision: Decision::Ask,
+    hard: false,
+    reason: "a configured rule matches",
+    instead: "",
+    must: &[],
+    must_not: &[],
+};
+
+/// The rule of that id.
+pub(crate) fn find(id: &str) -> &'static Rule {
+    RULES.iter().find(|rule| rule.id == id).unwrap_or(&UNKNOWN)
+}
+
+/// The page of all rules, in Markdown.
+pub(crate) fn page() -> String {
+    let mut out = String::from(include_str!("page-head.md"));
+    for rule in RULES {
+        let decision = match rule.decision {
+            Decision::Deny if rule.hard => "deny, hard",
+            Decision::Deny => "deny",
+            Decision::Ask => "ask",
+            Decision::Allow => "allow",
+        };
+        out.push_str(&format!("\n### `{}` ({decision})\n\n{}.", rule.id, capital(rule.reason)));
+        if !rule.instead.is_empty() {
+            out.push_str(&format!(" Instead: {}.", rule.instead));
+        }
+        out.push('\n');
+        list(&mut out, "Matches", rule.must);
+        list(&mut out, "Does not match", rule.must_not);
+    }
+    out
+}
+
+fn list(out: &mut String, title: &str, examples: &[&str]) {
+    if examples.is_empty() {
+        return;
+    }
+    out.push_str(&format!("\n{title}:\n\n"));
+    for example in examples {
+        out.push_str("```sh\n");
+        out.push_str(example);
+        out.push_str("\n```\n");
+    }
+}
+
+fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or(String::new(), |first| first.to_uppercase().collect::<String>() + chars.as_str())
+}
