@@ -14,6 +14,8 @@ pub(crate) const NET: char = '\u{F0002}';
 pub(crate) const SECRET: char = '\u{F0003}';
 /// Code that a known program prints for `eval`.
 pub(crate) const TRUSTED: char = '\u{F0004}';
+/// The content of a secret of the workspace, which its programs may read and nobody should print.
+pub(crate) const DOTENV: char = '\u{F0005}';
 /// An active `*`.
 pub(crate) const STAR: char = '\u{F0010}';
 /// An active `?`.
@@ -31,7 +33,7 @@ pub(crate) fn is_mark(c: char) -> bool {
 
 /// Whether `c` stands for text that is not known.
 pub(crate) fn is_hole(c: char) -> bool {
-    (UNSET..=TRUSTED).contains(&c)
+    (UNSET..=DOTENV).contains(&c)
 }
 
 fn is_glob(c: char) -> bool {
@@ -91,7 +93,7 @@ pub(crate) fn taint(text: &str) -> String {
     if text.is_ascii() {
         return out;
     }
-    for mark in [NET, SECRET] {
+    for mark in [NET, SECRET, DOTENV] {
         if text.contains(mark) {
             out.push(mark);
         }

@@ -63,17 +63,7 @@ const SHARED: &[&str] = &[
 /// Below these, contents come and go.
 const LOOSE: &[&str] = &["usr/local", "usr/src", "etc/apt/sources.list.d", "dev/shm", "dev/mqueue"];
 /// In shared directories, these are as good as the system.
-const VITAL: &[&str] = &[
-    "var/lib",
-    "var/log",
-    "var/spool",
-    "var/mail",
-    "var/www",
-    "var/db",
-    "var/cache",
-    "var/backups",
-    "run/systemd",
-];
+const VITAL: &[&str] = &["var/lib", "var/log", "var/spool", "var/mail", "var/db", "run/systemd"];
 /// Keys and settings in a home that cannot be made again.
 const KEYS: &[&str] = &[".ssh", ".gnupg", ".aws", ".kube", ".password-store", ".config"];
 
@@ -323,7 +313,7 @@ pub(crate) fn is_secret(path: &str, ctx: &Context) -> bool {
         return matches!(*name, "environ" | "kcore" | "mem");
     }
     if in_system("/etc/ssh/") {
-        return name.starts_with("ssh_host_") || name.contains(mark::STAR);
+        return name.starts_with("ssh_host_") || name.contains(STAR);
     }
     if in_system("/etc/sudoers")
         || in_system("/etc/ssl/private")
@@ -350,6 +340,12 @@ pub(crate) fn is_secret(path: &str, ctx: &Context) -> bool {
                     || below_text.starts_with(&format!("{dir}/"))
                     || below_text.starts_with(&format!("{dir}."))
             }))
+}
+
+/// Whether a secret is the workspace's own settings, which its programs read all the time.
+pub(crate) fn is_dotenv(path: &str, ctx: &Context) -> bool {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    name.starts_with(".env") && place(path, ctx).zone == Zone::Inside
 }
 
 /// Files of a home that run when a shell or a session starts.

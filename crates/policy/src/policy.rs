@@ -159,7 +159,8 @@ fn check_line(checker: &mut Checker<'_>, line: &str) {
     match parse(line, Origin::At(0), 0) {
         Ok(script) => {
             let mut env = Env::new(&checker.ctx.cwd);
-            checker.script(&mut env, &script, None);
+            let out = checker.script(&mut env, &script, None);
+            checker.shown(&out);
         }
         Err(error) => checker.unreadable(&error, line),
     }

@@ -10,6 +10,9 @@ const PIECES_MAX: usize = 64;
 
 /// Reports `parse.danger` if a piece of `text` between separators would be denied.
 pub(crate) fn raw(checker: &mut Checker<'_>, text: &str) {
+    if is_bomb(text) {
+        return checker.report("proc.bomb", "");
+    }
     let pieces = pieces(text);
     for piece in pieces.iter().take(PIECES_MAX) {
         let Ok(script) = parse(piece, Origin::Computed(checker.span), checker.depth) else { continue };
@@ -22,6 +25,14 @@ pub(crate) fn raw(checker: &mut Checker<'_>, text: &str) {
             return;
         }
     }
+}
+
+/// A bomb in the usual spelling, which bash refuses without its blanks and other shells run.
+fn is_bomb(text: &str) -> bool {
+    let squeezed: String = text.chars().filter(|c| !c.is_whitespace()).collect();
+    let Some((name, body)) = squeezed.split_once("(){") else { return false };
+    let name = name.rsplit([';', '&', '|', '(', '\'', '"']).next().unwrap_or_default();
+    !name.is_empty() && body.starts_with(&format!("{name}|{name}&"))
 }
 
 /// The text between unquoted separators.

@@ -274,7 +274,9 @@ impl Checker<'_> {
             self.calls.push(text.to_owned());
             let mut inner = env.clone();
             Rc::make_mut(&mut inner.aliases).remove(name);
-            self.deeper(|checker| checker.shell_code(&mut inner, text, None));
+            self.defined(|checker| {
+                checker.deeper(|checker| checker.shell_code(&mut inner, text, None));
+            });
             self.calls.pop();
         }
     }

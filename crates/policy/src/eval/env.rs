@@ -122,7 +122,7 @@ impl Env {
     /// What copying this state again would cost, in units of work.
     pub(crate) fn weight(&self) -> u32 {
         let entries = self.vars.len() + self.functions.len() + self.files.len() + self.aliases.len();
-        u32::try_from(entries / 8).unwrap_or(u32::MAX)
+        u32::try_from(entries / 2).unwrap_or(u32::MAX)
     }
 }
 

@@ -125,6 +125,9 @@ impl Checker<'_> {
     pub(super) fn word(&mut self, env: &mut Env, word: &Word) -> Vec<Fields> {
         let mut all = Vec::new();
         for parts in super::brace::expand(&word.parts) {
+            if !self.spend(2) {
+                break;
+            }
             let ways = self.fields(env, &parts);
             if all.is_empty() {
                 all = ways;
@@ -140,8 +143,16 @@ impl Checker<'_> {
         let separators = self.separators(env);
         let mut builders = vec![Builder::default()];
         for (i, part) in parts.iter().enumerate() {
+            if parts.len() > 1 && env.args.is_none() && is_all_args(part) {
+                // `r$@m`: a shell that is given no arguments makes nothing of it.
+                continue;
+            }
             let pieces = self.part(env, part, Context::Command, i == 0);
-            builders = combine(&builders, &pieces, |builder, piece| builder.push(piece, &separators));
+            self.pay_for(&pieces, builders.len());
+            combine(&mut builders, &pieces, |builder, piece| builder.push(piece, &separators));
+            if self.is_exhausted() {
+                break;
+            }
         }
         builders.into_iter().map(Builder::finish).collect()
     }
@@ -167,13 +178,23 @@ impl Checker<'_> {
         let mut texts = vec![String::new()];
         for (i, part) in parts.iter().enumerate() {
             let pieces = self.part(env, part, context, i == 0);
-            texts = combine(&texts, &pieces, |text, piece| match piece {
+            self.pay_for(&pieces, texts.len());
+            combine(&mut texts, &pieces, |text, piece| match piece {
                 Piece::Split(more) if context == Context::Pattern => text.push_str(&mark::activate(more)),
                 Piece::Whole(more) | Piece::Split(more) => text.push_str(more),
                 Piece::List(items) => text.push_str(&items.join(" ")),
             });
+            if self.is_exhausted() {
+                return vec![RUN.to_string()];
+            }
         }
         texts
+    }
+
+    /// Text that is made costs as much as words that are read.
+    fn pay_for(&mut self, pieces: &[Piece], states: usize) {
+        let bytes: usize = pieces.iter().map(Piece::bytes).sum();
+        self.spend(u32::try_from(1 + bytes * states / 64).unwrap_or(u32::MAX));
     }
 
     fn part(&mut self, env: &mut Env, part: &Part, context: Context, first: bool) -> Vec<Piece> {
@@ -210,7 +231,8 @@ impl Checker<'_> {
                 Part::Double(inner) => self.double(env, inner),
                 part => self.part(env, part, Context::Value, false).into_iter().map(Piece::kept).collect(),
             };
-            pieces = combine(&pieces, &more, Piece::append);
+            self.pay_for(&more, pieces.len());
+            combine(&mut pieces, &more, Piece::append);
         }
         pieces
     }
@@ -268,6 +290,13 @@ impl Checker<'_> {
 }
 
 impl Piece {
+    fn bytes(&self) -> usize {
+        match self {
+            Piece::Whole(text) | Piece::Split(text) => text.len(),
+            Piece::List(items) => items.iter().map(|item| item.len() + 16).sum(),
+        }
+    }
+
     fn kept(self) -> Piece {
         match self {
             Piece::Split(text) => Piece::Whole(text),
@@ -299,19 +328,31 @@ impl Piece {
 }
 
 /// Extends each of `states` by each of `pieces`, up to the cap.
-fn combine<S: Clone>(states: &[S], pieces: &[Piece], apply: impl Fn(&mut S, &Piece)) -> Vec<S> {
-    let mut out = Vec::with_capacity(states.len());
-    for state in states {
-        for piece in pieces {
-            if out.len() >= ALTERNATIVES_MAX {
-                return out;
-            }
+fn combine<S: Clone>(states: &mut Vec<S>, pieces: &[Piece], apply: impl Fn(&mut S, &Piece)) {
+    if let [piece] = pieces {
+        states.iter_mut().for_each(|state| apply(state, piece));
+        return;
+    }
+    let mut out = Vec::with_capacity(states.len() * pieces.len());
+    for state in states.iter() {
+        for piece in pieces.iter().take(ALTERNATIVES_MAX.saturating_sub(out.len())) {
             let mut state = state.clone();
             apply(&mut state, piece);
             out.push(state);
         }
     }
-    out
+    *states = out;
+}
+
+/// Whether a part is an unquoted or quoted `$@` or `$*`.
+fn is_all_args(part: &Part) -> bool {
+    match part {
+        Part::Param(param) => {
+            matches!(param.name.as_str(), "@" | "*") && matches!(param.op, crate::ast::ParamOp::Plain)
+        }
+        Part::Double(parts) => matches!(parts.as_slice(), [part] if is_all_args(part)),
+        _ => false,
+    }
 }
 
 /// The text of a word in which nothing is expanded.

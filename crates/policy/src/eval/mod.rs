@@ -79,6 +79,11 @@ impl<'p> Checker<'p> {
         self.fuel > 0
     }
 
+    /// Whether nothing is left to spend.
+    pub(crate) fn is_exhausted(&self) -> bool {
+        self.fuel == 0
+    }
+
     /// Runs `inner` one level deeper; beyond the limit it is not run, with a finding.
     pub(crate) fn deeper<T: Default>(&mut self, inner: impl FnOnce(&mut Self) -> T) -> T {
         if self.depth >= crate::parse::NESTING_MAX {
@@ -132,6 +137,17 @@ impl<'p> Checker<'p> {
         found.iter().map(|finding| finding.decision).max().unwrap_or(Decision::Allow)
     }
 
+    /// Runs what is only defined here: a question is asked where it is called, a danger is told at once.
+    pub(crate) fn defined(&mut self, inner: impl FnOnce(&mut Self)) {
+        let kept = std::mem::take(&mut self.findings);
+        inner(self);
+        let found = std::mem::replace(&mut self.findings, kept);
+        found
+            .into_iter()
+            .filter(|finding| finding.decision == Decision::Deny)
+            .for_each(|finding| self.push(finding));
+    }
+
     /// Runs `inner` where nothing that it finds decides more than `cap`.
     pub(crate) fn capped<T>(&mut self, cap: Decision, inner: impl FnOnce(&mut Self) -> T) -> T {
         let outer = self.cap;
@@ -139,6 +155,13 @@ impl<'p> Checker<'p> {
         let result = inner(self);
         self.cap = outer;
         result
+    }
+
+    /// What the line prints is seen by whoever asked for it.
+    pub(crate) fn shown(&mut self, out: &str) {
+        if out.contains(mark::DOTENV) {
+            self.report("secret.read", "settings of the workspace");
+        }
     }
 
     /// `text` as the stream that a program writes.

@@ -167,8 +167,13 @@ impl Checker<'_> {
             if full == "/dev/null" {
                 continue;
             }
+            let secret = crate::paths::is_secret(&full, self.ctx);
+            if secret && crate::paths::is_dotenv(&full, self.ctx) {
+                text.push(mark::DOTENV);
+                continue;
+            }
             self.effect(env, Effect::Read { path: full.clone() });
-            text.push(if crate::paths::is_secret(&full, self.ctx) { mark::SECRET } else { RUN });
+            text.push(if secret { mark::SECRET } else { RUN });
         }
         text
     }

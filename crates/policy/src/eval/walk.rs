@@ -7,6 +7,9 @@ use super::env::{ALTERNATIVES_MAX, Env, Var};
 use crate::ast::{Command, Item, Kind, Link, Mode, Pipeline, Script, Simple, Word};
 use crate::mark::{self, RUN, UNSET};
 
+/// What a command costs, in words.
+const COMMAND_COST: u32 = 8;
+
 impl Checker<'_> {
     /// Runs a list; returns what it prints. `stdin` is what it reads, if that is not what the line itself reads.
     pub(crate) fn script(&mut self, env: &mut Env, script: &Script, stdin: Option<&str>) -> String {
@@ -75,7 +78,7 @@ impl Checker<'_> {
 
     /// Runs one command with its redirections.
     pub(crate) fn command(&mut self, env: &mut Env, command: &Command, stdin: Option<&str>) -> String {
-        if !self.spend(1) {
+        if !self.spend(COMMAND_COST) {
             return RUN.to_string();
         }
         let outer = self.span;
@@ -266,7 +269,9 @@ impl Checker<'_> {
         let mut inner = env.clone();
         inner.args = None;
         self.calls.push(name.to_owned());
-        self.command(&mut inner, body, None);
+        self.defined(|checker| {
+            checker.command(&mut inner, body, None);
+        });
         self.calls.pop();
     }
 

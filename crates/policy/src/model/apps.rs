@@ -231,7 +231,7 @@ impl Checker<'_> {
         self.report("sys.schedule", "");
     }
 
-    fn container(&mut self, env: &mut Env, call: &Call<'_>) {
+    pub(super) fn container(&mut self, env: &mut Env, call: &Call<'_>) {
         let opts = Spec::new("vw", "volume mount device pid cap-add security-opt network ipc uts userns")
             .read(call.args);
         for volume in opts.values("v volume mount") {

@@ -2,7 +2,7 @@
 
 use crate::eval::Checker;
 use crate::eval::env::Env;
-use crate::mark::{self, SECRET};
+use crate::mark::{self, DOTENV, SECRET};
 use crate::paths::{self, Place, Zone};
 use crate::verdict::Decision;
 
@@ -11,6 +11,8 @@ use crate::verdict::Decision;
 pub(crate) enum How {
     Replace,
     Append,
+    /// As `Replace`, of what is somewhere else as well.
+    Copy,
     /// A new file or directory, or its times; what is there stays.
     Create,
 }
@@ -46,6 +48,9 @@ impl Checker<'_> {
 
     /// Judges an effect.
     pub(crate) fn effect(&mut self, env: &Env, effect: Effect) {
+        if !self.spend(2) {
+            return;
+        }
         match effect {
             Effect::Delete { path, recursive, filtered } => {
                 for full in self.absolute(env, &path) {
@@ -70,7 +75,7 @@ impl Checker<'_> {
                 }
             }
             Effect::Send { data, to } => {
-                if data.contains(SECRET) {
+                if data.contains([SECRET, DOTENV]) {
                     self.report("secret.send", &to);
                 }
             }
@@ -135,7 +140,8 @@ impl Checker<'_> {
         }
         let rule = match zone {
             Zone::Temp | Zone::Inside | Zone::Unknown | Zone::Workspace | Zone::Ancestor => None,
-            Zone::Root | Zone::Home if !certain || how == How::Create => None,
+            Zone::Root | Zone::Home if how == How::Create => None,
+            Zone::Outside if how == How::Copy => None,
             Zone::System | Zone::Root => system_write(path, how),
             Zone::Outside | Zone::HomeInner | Zone::SystemInner | Zone::Home => {
                 (how != How::Create).then_some("fs.write.outside")
@@ -172,7 +178,8 @@ impl Checker<'_> {
             let rule = if place.zone == Zone::System { "fs.perms.protected" } else { "fs.perms.open" };
             return self.report(rule, path);
         }
-        let vital = place.zone == Zone::System && (grant == Grant::World || is_vital_file(path));
+        let vital = place.zone == Zone::System
+            && (grant == Grant::World || (path.starts_with("/etc/") && is_vital_file(path)));
         let rule = match place.zone {
             Zone::Temp | Zone::Inside | Zone::Unknown => None,
             Zone::Workspace => (whole && grant == Grant::World).then_some("fs.perms.open"),
@@ -202,6 +209,16 @@ fn is_run_later(path: &str) -> bool {
     let hook = path.contains("/.git/hooks/") || path.contains("/.husky/");
     hook || path.contains("/cron") || path.ends_with("/.envrc")
 }
+
+/// Programs that a system does not work without.
+#[rustfmt::skip]
+const CORE: &[&str] = &[
+    "sh", "bash", "dash", "zsh", "ls", "cp", "mv", "rm", "cat", "su", "sudo", "login", "init", "systemd", "systemctl",
+    "mount", "ssh", "sshd", "passwd", "env", "ps", "kill", "chmod", "chown", "grep", "sed", "awk", "find", "tar", "dd",
+    "python3", "perl", "apt", "apt-get", "dpkg", "rpm", "dnf", "yum", "ip", "iptables", "id", "true", "false", "test",
+    "date", "curl", "wget", "gpg", "ldconfig", "agetty", "cron", "crond", "useradd", "visudo", "git", "top", "netstat",
+    "ss", "lsof", "who", "w",
+];
 
 /// Files of `/etc` and its like whose change takes over the machine, or breaks it.
 fn is_vital_file(path: &str) -> bool {
@@ -281,10 +298,15 @@ fn is_vital_file(path: &str) -> bool {
     let sysrq = path.starts_with("/proc/sysrq-trigger")
         || path == "/proc/sys/kernel/core_pattern"
         || path == "/proc/sys/kernel/modprobe";
+    let name = path.rsplit('/').next().unwrap_or_default();
+    let binary = ["/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/"].iter().any(|dir| path.starts_with(dir));
+    let library = ["/lib", "/usr/lib"].iter().any(|dir| path.starts_with(dir));
+    let loader = name.starts_with("libc.") || name.starts_with("ld-") || name.starts_with("libc-");
     sysrq
-        || ["/boot", "/bin/", "/sbin/", "/lib", "/usr/bin/", "/usr/sbin/", "/usr/lib", "/sys/firmware"]
-            .iter()
-            .any(|dir| path.starts_with(dir))
+        || path.starts_with("/boot")
+        || path.starts_with("/sys/firmware")
+        || (binary && CORE.contains(&name))
+        || (library && (loader || path.contains("/systemd/")))
 }
 
 fn system_write(path: &str, how: How) -> Option<&'static str> {
@@ -308,7 +330,7 @@ fn system_write(path: &str, how: How) -> Option<&'static str> {
     if stream {
         return None;
     }
-    if is_vital_file(path) {
+    if is_vital_file(path) && how != How::Create {
         return Some("fs.write.system");
     }
     (how != How::Create || path.starts_with("/usr") || path.starts_with("/etc")).then_some("fs.write.outside")

@@ -150,15 +150,29 @@ impl Checker<'_> {
     pub(super) fn peer(&mut self, env: &mut Env, call: &Call<'_>) -> String {
         let opts =
             Spec::new("ecgiIkmMOpPqsTVwWxX", "exec sh-exec lua-exec source port proxy").read(call.args);
-        if opts.value("e c exec sh-exec lua-exec").is_some()
-            && matches!(call.name, "nc" | "ncat" | "netcat" | "nc.traditional")
-        {
-            self.report("net.shell", "");
+        if matches!(call.name, "nc" | "ncat" | "netcat" | "nc.traditional") {
+            for code in opts.values("e c exec sh-exec lua-exec").map(str::to_owned).collect::<Vec<_>>() {
+                self.served(env, &code);
+            }
         }
         if let Some(data) = call.stdin {
             self.send(env, data, &opts.operands.join(" "));
         }
         NET.to_string()
+    }
+
+    /// A program that a connection is given to.
+    fn served(&mut self, env: &Env, code: &str) {
+        let program = code.split_whitespace().next().unwrap_or_default();
+        let name = program.rsplit('/').next().unwrap_or_default();
+        if super::shell::SHELLS.contains(&name)
+            || mark::has_hole(name)
+            || matches!(name, "cmd.exe" | "powershell.exe")
+        {
+            return self.report("net.shell", code);
+        }
+        let mut inner = env.clone();
+        self.deeper(|checker| checker.shell_code(&mut inner, code, None));
     }
 
     fn socat(&mut self, env: &mut Env, call: &Call<'_>) -> String {
@@ -244,10 +258,5 @@ impl Checker<'_> {
         }
         self.sent_words(env, call);
         String::new()
-    }
-
-    /// Whether text says more of a secret than that there is one.
-    pub(super) fn tells_secret(text: &str) -> bool {
-        text.contains(SECRET) && !mark::is_opaque(text)
     }
 }

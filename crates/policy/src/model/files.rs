@@ -77,7 +77,13 @@ impl Checker<'_> {
             for full in self.absolute(env, &path) {
                 let zone = crate::paths::place(&full, self.ctx).zone;
                 // What is moved is not lost, unless the system or a home needs it where it is.
-                if zone >= crate::paths::Zone::Workspace || target.as_deref() == Some("/dev/null") {
+                let deep = full.split('/').count() > 3 && zone == crate::paths::Zone::System;
+                if deep {
+                    self.effect(
+                        env,
+                        Effect::Delete { path: full.clone(), recursive: false, filtered: false },
+                    );
+                } else if zone >= crate::paths::Zone::Workspace || target.as_deref() == Some("/dev/null") {
                     self.effect(env, Effect::Delete { path: full.clone(), recursive: true, filtered: false });
                 } else if matches!(zone, crate::paths::Zone::HomeInner | crate::paths::Zone::Outside) {
                     self.effect(env, Effect::Delete { path: full.clone(), recursive: false, filtered: true });
@@ -122,8 +128,8 @@ impl Checker<'_> {
         // A directory that is named without its slash cannot be told from a file, except where it is known.
         let path = if is_directory(&path, env, self) { format!("{path}/{name}") } else { path };
         match known {
-            Some(content) => self.output_file(env, &path, &content, How::Replace),
-            None => self.effect(env, Effect::Write { path, content: None, how: How::Replace }),
+            Some(content) => self.output_file(env, &path, &content, How::Copy),
+            None => self.effect(env, Effect::Write { path, content: None, how: How::Copy }),
         }
     }
 
@@ -291,9 +297,10 @@ impl Checker<'_> {
             // What is in the target and not in the source goes, except in the workspace, where it is a copy that is wanted.
             self.effect(env, Effect::Delete { path: target.clone(), recursive: true, filtered: false });
         } else {
+            // It adds to what is there.
             self.effect(
                 env,
-                Effect::Write { path: format!("{target}/{RUN}"), content: None, how: How::Replace },
+                Effect::Write { path: format!("{target}/{RUN}"), content: None, how: How::Create },
             );
         }
         RUN.to_string()

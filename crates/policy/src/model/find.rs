@@ -99,6 +99,10 @@ impl Checker<'_> {
                 search.shallow = next.is_some_and(|depth| depth == "0");
                 1
             }
+            "-type" if next.is_some_and(|kind| kind == "l") => {
+                search.filtered = true;
+                1
+            }
             test if VALUED.contains(&test) => 1,
             "-delete" => {
                 self.found(env, search, &["rm".into(), "-rf".into(), "{}".into()]);

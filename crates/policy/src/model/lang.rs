@@ -156,7 +156,8 @@ impl Checker<'_> {
                 self.inner(env, argv, &Call { name: "", args: &[], stdin: None });
             }
             Sink::Delete { path, recursive } => {
-                self.effect(env, Effect::Delete { path, recursive, filtered: false })
+                let path = crate::mark::activate(&path);
+                self.effect(env, Effect::Delete { path, recursive, filtered: false });
             }
             Sink::Write(path) => self.effect(env, Effect::Write { path, content: None, how: How::Replace }),
             Sink::Chmod(path, open) => {

@@ -117,14 +117,18 @@ impl Checker<'_> {
             let shown: Vec<String> = argv.iter().map(|word| mark::show(word)).collect();
             self.trace.push(format!("{}{}", "  ".repeat(self.depth as usize / 4), shown.join(" ")));
         }
-        self.spend(u32::try_from(argv.len()).unwrap_or(u32::MAX));
+        if !self.spend(u32::try_from(argv.len()).unwrap_or(u32::MAX)) {
+            return RUN.to_string();
+        }
         let args = argv.get(1..).unwrap_or_default();
         let base = program.rsplit('/').next().unwrap_or_default();
         if program.contains(NET) {
             self.report("exec.remote", program);
             return RUN.to_string();
         }
-        if mark::has_hole(base) {
+        // A script in a known place whose name is only partly known is still a script.
+        let partly = base.starts_with(|c: char| c.is_ascii_alphanumeric()) && program.contains('/');
+        if mark::has_hole(base) && !partly {
             return self.dynamic(env, program, argv, stdin);
         }
         if mark::has_glob(base) {

@@ -1,6 +1,6 @@
 //! Code flow into shells and other interpreters: where their code is, and what is known of it.
 
-use super::{Call, Spec, lang::Language};
+use super::{Call, lang::Language};
 use crate::ast::Span;
 use crate::eval::Checker;
 use crate::eval::env::Env;
@@ -12,8 +12,6 @@ pub(crate) const SHELLS: &[&str] = &[
     "sh", "bash", "dash", "zsh", "ksh", "ksh93", "mksh", "ash", "fish", "rbash", "csh", "tcsh", "yash",
     "pwsh", "hush", "xonsh", "elvish",
 ];
-
-const SHELL: Spec = Spec::wrapper("cOo", "rcfile init-file command");
 
 impl Checker<'_> {
     pub(super) fn interpreter(&mut self, env: &mut Env, call: &Call<'_>) -> Option<String> {
@@ -158,14 +156,14 @@ impl Checker<'_> {
     /// Code that does not parse: a question, or worse where its words already show what it is.
     pub(crate) fn unreadable(&mut self, error: &ParseError, code: &str) {
         let outer = self.span;
-        if let (ParseError::Syntax { at, .. } | ParseError::TooDeep { at }, true) =
-            (error, outer == Span::default())
-        {
+        let (ParseError::Syntax { at, .. } | ParseError::TooDeep { at } | ParseError::TooMany { at }) = error;
+        if outer == Span::default() {
             self.span = Span { start: *at, end: at.saturating_add(1) };
         }
         match error {
             ParseError::Syntax { .. } => self.report("parse.error", &error.to_string()),
             ParseError::TooDeep { .. } => self.report("limit.depth", ""),
+            ParseError::TooMany { .. } => self.report("limit.work", ""),
         }
         crate::scan::raw(self, code);
         self.span = outer;

@@ -258,6 +258,9 @@ impl Scan<'_> {
                 Some(self.split(at + 1, self.statement_end(at + 1)))
             }
             Some(Token::Mark('[')) if bare => Some(self.split(at + 1, self.statement_end(at + 1))),
+            Some(Token::Name(name)) if bare && name == "glob" => {
+                Some(self.split(at + 1, self.statement_end(at + 1)))
+            }
             _ => None,
         }
     }
@@ -366,7 +369,7 @@ impl Scan<'_> {
                 | "t"
                 | "nil"
         );
-        if !(wraps && called) && !literal && !keyword {
+        if !(wraps && (called || last == "glob")) && !literal && !keyword {
             out.push(RUN);
         }
         0

@@ -228,7 +228,11 @@ impl Checker<'_> {
         }
         let skip = usize::from(!opts.has("e f regexp from-file"));
         let files = opts.operands.get(skip..).unwrap_or_default();
-        if opts.has("c l q count quiet files-with-matches") {
+        if opts.has("l L files-with-matches files-without-match") && !matches!(call.name, "jq" | "yq") {
+            // Names of some of the files.
+            return files.iter().map(|file| file.replace(mark::STAR, &RUN.to_string()) + "\n").collect();
+        }
+        if opts.has("c q count quiet") {
             return RUN.to_string();
         }
         let input = self.inputs(env, files, call.stdin);

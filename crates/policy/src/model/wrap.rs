@@ -213,6 +213,9 @@ impl Checker<'_> {
         if call.name == "env" || call.name == "sudo" {
             self.environment_options(env, &opts);
         }
+        if wrapper.foreign {
+            self.container(env, call);
+        }
         let cap = if wrapper.foreign { Decision::Ask } else { Decision::Deny };
         self.capped(cap, |checker| {
             let mut out = String::new();
@@ -252,11 +255,21 @@ impl Checker<'_> {
             Rest::Assignments => {
                 let mut argv = opts.operands.clone();
                 let saved = std::rc::Rc::clone(&env.vars);
+                // `env $(cat settings) program`
+                while argv.len() > 1
+                    && call.name == "env"
+                    && argv.first().is_some_and(|word| crate::mark::is_opaque(word))
+                {
+                    argv.remove(0);
+                }
                 while let Some((name, value)) = argv.first().and_then(|word| word.split_once('=')) {
                     let (name, value) = (name.to_owned(), value.to_owned());
                     self.variable(env, &name, &value);
                     env.set_text(&name, value);
                     argv.remove(0);
+                }
+                if argv.is_empty() && call.name == "env" {
+                    return format!("{}{RUN}", crate::mark::SECRET);
                 }
                 let shell = argv.is_empty() && (opts.has("s i shell login"));
                 let out = if shell {

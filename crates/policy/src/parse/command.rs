@@ -12,7 +12,7 @@ const CLOSERS: &[&str] = &["then", "do", "done", "fi", "elif", "else", "esac", "
 const DECLARERS: &[&str] = &["declare", "typeset", "local", "export", "readonly", "eval"];
 
 /// Longest array index that is looked for; the search would be quadratic without a bound.
-const INDEX_BYTES_MAX: usize = 1024;
+const INDEX_BYTES_MAX: usize = 128;
 
 /// Redirection operators, longest first.
 const OPERATORS: &[(&str, RedirectOp)] = &[
@@ -155,6 +155,7 @@ impl Parser<'_> {
     }
 
     pub(super) fn command(&mut self) -> Parsed<Command> {
+        self.count()?;
         self.blanks();
         let start = self.pos;
         let kind = match self.compound()? {

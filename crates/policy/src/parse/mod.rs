@@ -17,12 +17,18 @@ use crate::ast::{Script, Span, Word};
 /// How deep commands and expansions may nest.
 pub(crate) const NESTING_MAX: u32 = 64;
 
+/// How many commands, words and pieces of words are read.
+const NODES_MAX: u32 = 250_000;
+
 /// Why a text is not a program that can be judged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ParseError {
     /// bash would refuse it, or this parser does not know it.
     #[error("unexpected {what} at byte {at}")]
     Syntax { what: &'static str, at: u32 },
+    /// It has more than [`NODES_MAX`] words and pieces of words.
+    #[error("more than {NODES_MAX} words by byte {at}")]
+    TooMany { at: u32 },
     /// It nests deeper than [`NESTING_MAX`].
     #[error("nesting deeper than {NESTING_MAX} at byte {at}")]
     TooDeep { at: u32 },
@@ -62,6 +68,7 @@ struct Parser<'a> {
     /// Heredocs whose bodies begin after the next newline.
     pending: Vec<heredoc::Pending>,
     extglob: bool,
+    nodes: u32,
 }
 
 impl<'a> Parser<'a> {
@@ -74,6 +81,7 @@ impl<'a> Parser<'a> {
             depth,
             pending: Vec::new(),
             extglob: text.contains("extglob"),
+            nodes: 0,
         }
     }
 
@@ -118,6 +126,12 @@ impl<'a> Parser<'a> {
     fn unexpected(&self, what: &'static str) -> ParseError {
         let what = if self.pos >= self.bytes.len() { "end of text" } else { what };
         ParseError::Syntax { what, at: self.at(self.pos) }
+    }
+
+    /// Counts one more command, word or piece.
+    fn count(&mut self) -> Parsed<()> {
+        self.nodes += 1;
+        if self.nodes > NODES_MAX { Err(ParseError::TooMany { at: self.at(self.pos) }) } else { Ok(()) }
     }
 
     /// Runs `inner` one level deeper.

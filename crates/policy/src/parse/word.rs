@@ -62,6 +62,7 @@ impl Parser<'_> {
             if self.ends(byte, until, brackets) {
                 break;
             }
+            self.count()?;
             match byte {
                 b'\\' => self.escape(&mut parts),
                 b'\'' => parts.push(Part::Quoted(self.single_quotes()?)),
@@ -153,6 +154,7 @@ impl Parser<'_> {
         let mut parts = Vec::new();
         let mut literal = String::new();
         while let Some(byte) = self.peek() {
+            self.count()?;
             match byte {
                 b'"' if until == Until::Quote => break,
                 b'}' if until == Until::BraceQuoted => break,
@@ -310,6 +312,8 @@ impl Parser<'_> {
         let mut bytes = self.bytes.iter().enumerate().skip(start);
         while let Some((pos, byte)) = bytes.next() {
             match byte {
+                // Brackets without end are not arithmetic.
+                b'(' if depth > 2 * super::NESTING_MAX => return None,
                 b'(' => depth += 1,
                 b')' if depth > 0 => depth -= 1,
                 b')' => return (self.bytes.get(pos + 1) == Some(&b')')).then_some(pos),

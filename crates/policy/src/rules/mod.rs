@@ -76,3 +76,57 @@ fn capital(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or(String::new(), |first| first.to_uppercase().collect::<String>() + chars.as_str())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{RULES, page};
+    use crate::{Command, Policy, Request};
+
+    fn broken(line: &str) -> Vec<String> {
+        let request = Request {
+            command: Command::Shell(line),
+            cwd: "/home/dev/project",
+            home: "/home/dev",
+            workspace: None,
+        };
+        Policy::builtin().check(&request).findings.into_iter().map(|finding| finding.rule).collect()
+    }
+
+    #[test]
+    fn every_rule_matches_its_examples() {
+        for rule in RULES {
+            for line in rule.must {
+                let found = broken(line);
+                assert!(
+                    found.iter().any(|id| id == rule.id),
+                    "{} must match {line:?}, found {found:?}",
+                    rule.id
+                );
+            }
+            for line in rule.must_not {
+                let found = broken(line);
+                assert!(!found.iter().any(|id| id == rule.id), "{} must not match {line:?}", rule.id);
+            }
+        }
+    }
+
+    #[test]
+    fn ids_are_unique() {
+        for (i, rule) in RULES.iter().enumerate() {
+            assert!(!RULES.iter().skip(i + 1).any(|other| other.id == rule.id), "{}", rule.id);
+        }
+    }
+
+    /// `KENNEL_BLESS=1` writes the page instead.
+    #[test]
+    fn rules_page_is_current() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/policy-rules.md");
+        let page = page();
+        #[expect(clippy::disallowed_methods, reason = "a switch of the test")]
+        if std::env::var_os("KENNEL_BLESS").is_some() {
+            std::fs::create_dir_all(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs")).unwrap();
+            std::fs::write(path, &page).unwrap();
+        }
+        assert_eq!(std::fs::read_to_string(path).unwrap_or_default(), page, "run with KENNEL_BLESS=1");
+    }
+}

@@ -354,7 +354,7 @@ pub(crate) const RULES: &[Rule] = &[
         "container.mount",
         "gives a container a home directory",
         "mount the directory that is needed",
-        &["docker run -v ~:/h x"],
+        &["docker run -v \"$HOME\":/h x"],
         &["docker run -v ./src:/src x"],
     ),
     ask(
