@@ -145,7 +145,7 @@ impl Seen {
             match &assignment.value {
                 crate::ast::AssignValue::Scalar(word) => self.parts(&word.parts),
                 crate::ast::AssignValue::Array(items) => {
-                    items.iter().for_each(|(_, word)| self.parts(&word.parts))
+                    items.iter().for_each(|(_, word)| self.parts(&word.parts));
                 }
             }
         }
@@ -186,7 +186,7 @@ fn fixed(word: &Word) -> Option<String> {
     for part in &word.parts {
         match part {
             Part::Bare(bare) if bare == "[" || !bare.contains(['*', '?', '[', '{', '~']) => {
-                text.push_str(bare)
+                text.push_str(bare);
             }
             Part::Quoted(quoted) => text.push_str(quoted),
             Part::Double(parts) => match parts.as_slice() {

@@ -31,4 +31,5 @@ mod verdict;
 pub use config::{ConfigError, LayerKind};
 pub use form::{ShellForm, shell_form};
 pub use policy::{Command, Policy, Request};
+pub use rules::rules_page;
 pub use verdict::{Decision, Finding, Verdict};

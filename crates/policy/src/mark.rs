@@ -16,6 +16,12 @@ pub(crate) const SECRET: char = '\u{F0003}';
 pub(crate) const TRUSTED: char = '\u{F0004}';
 /// The content of a secret of the workspace, which its programs may read and nobody should print.
 pub(crate) const DOTENV: char = '\u{F0005}';
+/// The content of a file of the system.
+pub(crate) const SYSTEM: char = '\u{F0006}';
+/// Numbers of processes that were found by name.
+pub(crate) const PIDS: char = '\u{F0007}';
+/// The number of the process that started the shell.
+pub(crate) const PARENT: char = '\u{F0008}';
 /// An active `*`.
 pub(crate) const STAR: char = '\u{F0010}';
 /// An active `?`.
@@ -33,7 +39,7 @@ pub(crate) fn is_mark(c: char) -> bool {
 
 /// Whether `c` stands for text that is not known.
 pub(crate) fn is_hole(c: char) -> bool {
-    (UNSET..=DOTENV).contains(&c)
+    (UNSET..=PARENT).contains(&c)
 }
 
 fn is_glob(c: char) -> bool {
@@ -93,7 +99,7 @@ pub(crate) fn taint(text: &str) -> String {
     if text.is_ascii() {
         return out;
     }
-    for mark in [NET, SECRET, DOTENV] {
+    for mark in [NET, SECRET, DOTENV, SYSTEM, PIDS] {
         if text.contains(mark) {
             out.push(mark);
         }

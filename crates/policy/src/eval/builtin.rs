@@ -122,10 +122,14 @@ impl Checker<'_> {
                     self.report("env.path", value);
                 }
             }
-            "PROMPT_COMMAND"
-            | "PS0"
-            | "PS4"
-            | "GIT_SSH_COMMAND"
+            "PS0" | "PS1" | "PS4" => {
+                // Prompts are expanded, not run.
+                if let Ok(word) = crate::parse::parse_heredoc(value, crate::parse::Origin::Computed(self.span), self.depth) {
+                    let mut inner = env.clone();
+                    self.deeper(|checker| checker.value(&mut inner, &word));
+                }
+            }
+            "PROMPT_COMMAND" | "GIT_SSH_COMMAND"
             | "GIT_EXTERNAL_DIFF"
             | "GIT_PAGER"
             | "PAGER"
@@ -140,17 +144,16 @@ impl Checker<'_> {
             | "SSH_ASKPASS"
             | "GIT_SSH"
             | "RSYNC_RSH"
-            | "GIT_PROXY_COMMAND" => {
-                if value.contains([' ', '/', ';', '$', '`']) || value.contains(NET) {
+            | "GIT_PROXY_COMMAND"
+                if (value.contains([' ', '/', ';', '$', '`']) || value.contains(NET)) => {
                     let mut inner = env.clone();
                     self.deeper(|checker| checker.shell_code(&mut inner, value, None));
                 }
-            }
-            "BASH_ENV" | "ENV" if !value.is_empty() && value.contains('/') => {
-                self.report("env.startup", name)
+            "BASH_ENV" | "ENV" if !value.is_empty() && (name == "BASH_ENV" || value.contains('/')) => {
+                self.report("env.startup", name);
             }
             "HISTFILE" | "HISTSIZE" if value == "/dev/null" || value == "0" => {
-                self.report("sys.history", name)
+                self.report("sys.history", name);
             }
             _ => {}
         }
@@ -187,6 +190,9 @@ impl Checker<'_> {
             "export" | "declare" | "typeset" | "local" | "readonly" => self.declare(env, args),
             "unset" => {
                 for name in args.iter().filter(|arg| !arg.starts_with('-')) {
+                    if name == "HISTFILE" {
+                        self.report("sys.history", name);
+                    }
                     env.set_text(name, "");
                     Rc::make_mut(&mut env.functions).remove(name);
                 }

@@ -82,11 +82,10 @@ impl Env {
 
     /// The end of a chain: what followed its `cd` with `&&` knew that it had succeeded, what comes now does not.
     pub(crate) fn settle(&mut self) {
-        if let Some(old) = self.unmoved.take() {
-            if !self.exits_on_error {
+        if let Some(old) = self.unmoved.take()
+            && !self.exits_on_error {
                 join(&mut self.cwd, &old);
             }
-        }
     }
 
     /// The state after either of two courses.

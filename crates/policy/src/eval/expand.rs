@@ -133,7 +133,7 @@ impl Checker<'_> {
                 all = ways;
             } else {
                 let extra = ways.first().cloned().unwrap_or_default();
-                all.iter_mut().for_each(|fields: &mut Fields| fields.extend(extra.iter().cloned()));
+                for fields in all.iter_mut() { fields.extend(extra.iter().cloned()); }
             }
         }
         if all.is_empty() { vec![Vec::new()] } else { all }
@@ -307,7 +307,7 @@ impl Piece {
     fn append(&mut self, more: &Piece) {
         match (&mut *self, more) {
             (Piece::Whole(text) | Piece::Split(text), Piece::Whole(more) | Piece::Split(more)) => {
-                text.push_str(more)
+                text.push_str(more);
             }
             (Piece::List(items), Piece::Whole(more) | Piece::Split(more)) => match items.last_mut() {
                 Some(last) => last.push_str(more),

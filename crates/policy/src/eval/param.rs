@@ -101,6 +101,7 @@ impl Checker<'_> {
             "#" => env.args.as_ref().map_or(RUN.to_string(), |args| args.len().to_string()),
             "0" => "bash".to_owned(),
             "IFS" => " \t\n".to_owned(),
+            "PPID" => mark::PARENT.to_string(),
             "HOME" => self.ctx.home.clone(),
             "PWD" => return env.cwd.iter().cloned().map(Value::Text).collect(),
             "OLDPWD" if !env.previous.is_empty() => {
@@ -113,7 +114,7 @@ impl Checker<'_> {
             "XDG_CONFIG_HOME" => format!("{}/.config", self.ctx.home),
             "XDG_DATA_HOME" => format!("{}/.local/share", self.ctx.home),
             "?" | "$" | "!" | "-" | "_" | "OLDPWD" | "RANDOM" | "SRANDOM" | "SECONDS" | "EPOCHSECONDS"
-            | "UID" | "EUID" | "PPID" | "BASHPID" | "HOSTNAME" | "LINENO" | "PATH" | "LANG" | "TERM"
+            | "UID" | "EUID" | "BASHPID" | "HOSTNAME" | "LINENO" | "PATH" | "LANG" | "TERM"
             | "OSTYPE" => RUN.to_string(),
             digits if digits.bytes().all(|b| b.is_ascii_digit()) => {
                 match (&env.args, digits.parse::<usize>()) {

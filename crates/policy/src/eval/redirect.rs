@@ -174,6 +174,10 @@ impl Checker<'_> {
             }
             self.effect(env, Effect::Read { path: full.clone() });
             text.push(if secret { mark::SECRET } else { RUN });
+            let zone = crate::paths::place(&full, self.ctx).zone;
+            if zone >= crate::paths::Zone::SystemInner && !full.starts_with("/dev/") {
+                text.push(mark::SYSTEM);
+            }
         }
         text
     }

@@ -23,6 +23,7 @@ impl Checker<'_> {
 
     fn item(&mut self, env: &mut Env, item: &Item, stdin: Option<&str>) -> String {
         if item.mode == Mode::Background {
+            self.item_shapes(item);
             let mut inner = env.clone();
             return self.chain(&mut inner, item, stdin);
         }

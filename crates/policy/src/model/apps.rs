@@ -34,6 +34,15 @@ impl Checker<'_> {
             "osascript" => {}
             "gdb" => self.option_code(env, call, "ex eval-command"),
             "redis-cli" => self.redis(call),
+            "ssh-keygen" => {
+                if let Some(path) = Spec::new("fbtCNPmIDnOsVYzrEGMRSTaJjKWZ", "").read(call.args).value("f") {
+                    let own = self.absolute(env, path).iter().any(|full| crate::paths::is_auth(full));
+                    if own {
+                        self.report("fs.write.outside", path);
+                    }
+                }
+            }
+            "powershell" => self.powershell(call),
             "history" => {
                 if call.args.iter().any(|arg| arg.starts_with('-') && arg.contains(['c', 'w', 'd'])) {
                     self.report("sys.history", "");
@@ -49,7 +58,7 @@ impl Checker<'_> {
         let spec = Spec::new("xscePHa", "exec shell command pager html args eval-command ex");
         for code in spec.read(call.args).values(names).map(str::to_owned).collect::<Vec<_>>() {
             let code =
-                code.trim_start_matches("!").strip_prefix("shell ").map_or(code.clone(), str::to_owned);
+                code.trim_start_matches('!').strip_prefix("shell ").map_or(code.clone(), str::to_owned);
             let mut inner = env.clone();
             self.deeper(|checker| checker.shell_code(&mut inner, &code, None));
         }
@@ -80,7 +89,9 @@ impl Checker<'_> {
             }
             "clone" | "fetch" | "pull" | "push" | "ls-remote" | "remote" | "submodule" => {
                 for url in words.iter().filter_map(|word| word.strip_prefix("ext::")) {
-                    self.run_code(env, &url.replace('%', " "));
+                    let words = url.replace("% ", "\u{0}");
+                    let argv = words.split(' ').map(|word| word.replace('\0', " ")).collect();
+                    self.inner(env, argv, call);
                 }
                 let spec = Spec::new("uco", "upload-pack receive-pack exec config");
                 for code in spec
@@ -253,7 +264,7 @@ impl Checker<'_> {
             } else if source.starts_with(['/', '~', '.']) && place.certain && !read_only {
                 match place.zone {
                     crate::paths::Zone::Root | crate::paths::Zone::System => {
-                        self.report("container.host", &full)
+                        self.report("container.host", &full);
                     }
                     crate::paths::Zone::Home => self.report("container.mount", &full),
                     _ => {}
@@ -278,7 +289,9 @@ impl Checker<'_> {
         if matches!(call.args.first().map(String::as_str), Some("run" | "create" | "exec"))
             && host.iter().any(|flag| all.contains(flag))
         {
-            self.report("container.privileged", "");
+            // The processes of the machine, and the rights over them, are the machine.
+            let escapes = all.contains("--privileged") && (all.contains("--pid=host") || all.contains("--pid host"));
+            self.report(if escapes { "container.host" } else { "container.privileged" }, "");
         }
     }
 
@@ -368,6 +381,16 @@ impl Checker<'_> {
         }
     }
 
+    fn powershell(&mut self, call: &Call<'_>) {
+        let code = call.args.join(" ").to_lowercase();
+        let has = |words: &[&str]| words.iter().any(|word| code.contains(word));
+        if has(&["iex", "invoke-expression"]) && has(&["iwr", "irm", "invoke-webrequest", "invoke-restmethod", "downloadstring"]) {
+            self.report("exec.remote", "");
+        } else if has(&["remove-item", "format-volume", "clear-disk", "-encodedcommand", "-enc "]) {
+            self.report("exec.opaque", "");
+        }
+    }
+
     fn redis(&mut self, call: &Call<'_>) {
         let words = call
             .args
@@ -410,7 +433,7 @@ impl Checker<'_> {
         }
         if opts.in_place() {
             for path in files {
-                self.effect(env, Effect::Write { path, content: None, how: How::Append });
+                self.effect(env, Effect::Write { path, content: None, how: How::Edit });
             }
             return String::new();
         }

@@ -11,6 +11,8 @@ use crate::verdict::Decision;
 pub(crate) enum How {
     Replace,
     Append,
+    /// In place, whatever the file is.
+    Edit,
     /// As `Replace`, of what is somewhere else as well.
     Copy,
     /// A new file or directory, or its times; what is there stays.
@@ -77,6 +79,8 @@ impl Checker<'_> {
             Effect::Send { data, to } => {
                 if data.contains([SECRET, DOTENV]) {
                     self.report("secret.send", &to);
+                } else if data.contains(mark::SYSTEM) {
+                    self.report("net.send-system", &to);
                 }
             }
         }
@@ -142,6 +146,8 @@ impl Checker<'_> {
             Zone::Temp | Zone::Inside | Zone::Unknown | Zone::Workspace | Zone::Ancestor => None,
             Zone::Root | Zone::Home if how == How::Create => None,
             Zone::Outside if how == How::Copy => None,
+            // Some file, which may be a new one.
+            Zone::Outside | Zone::HomeInner | Zone::SystemInner | Zone::Home if !certain && how != How::Edit => None,
             Zone::System | Zone::Root => system_write(path, how),
             Zone::Outside | Zone::HomeInner | Zone::SystemInner | Zone::Home => {
                 (how != How::Create).then_some("fs.write.outside")
@@ -149,7 +155,7 @@ impl Checker<'_> {
         };
         if let Some(rule) = rule {
             self.capped(if certain { Decision::Deny } else { Decision::Ask }, |checker| {
-                checker.report(rule, path)
+                checker.report(rule, path);
             });
         }
     }
@@ -183,12 +189,16 @@ impl Checker<'_> {
         let rule = match place.zone {
             Zone::Temp | Zone::Inside | Zone::Unknown => None,
             Zone::Workspace => (whole && grant == Grant::World).then_some("fs.perms.open"),
-            Zone::Root | Zone::System | Zone::Home if whole || vital => Some("fs.perms.protected"),
+            Zone::Root | Zone::System if whole || vital => Some("fs.perms.protected"),
             Zone::Home if grant == Grant::World => Some("fs.perms.protected"),
             Zone::Root | Zone::System | Zone::SystemInner | Zone::Ancestor | Zone::Outside => {
                 Some("fs.perms.open")
             }
-            Zone::Home | Zone::HomeInner => (grant == Grant::World || recursive).then_some("fs.perms.open"),
+            Zone::Home if recursive && (path == self.ctx.home || path.matches('/').count() == 1) => {
+                Some("fs.perms.protected")
+            }
+            Zone::Home => (whole || !place.certain).then_some("fs.perms.open"),
+            Zone::HomeInner => (grant == Grant::World || recursive).then_some("fs.perms.open"),
         };
         if let Some(rule) = rule {
             self.capped(if place.certain { Decision::Deny } else { Decision::Ask }, |c| c.report(rule, path));
@@ -215,7 +225,7 @@ fn is_run_later(path: &str) -> bool {
 const CORE: &[&str] = &[
     "sh", "bash", "dash", "zsh", "ls", "cp", "mv", "rm", "cat", "su", "sudo", "login", "init", "systemd", "systemctl",
     "mount", "ssh", "sshd", "passwd", "env", "ps", "kill", "chmod", "chown", "grep", "sed", "awk", "find", "tar", "dd",
-    "python3", "perl", "apt", "apt-get", "dpkg", "rpm", "dnf", "yum", "ip", "iptables", "id", "true", "false", "test",
+    "python3", "perl", "apt-get", "dpkg", "rpm", "ip", "iptables", "id", "true", "false", "test",
     "date", "curl", "wget", "gpg", "ldconfig", "agetty", "cron", "crond", "useradd", "visudo", "git", "top", "netstat",
     "ss", "lsof", "who", "w",
 ];
@@ -263,16 +273,10 @@ fn is_vital_file(path: &str) -> bool {
         "skel",
         "login",
         "securetty",
-        "hostname",
         "machine-id",
-        "X11",
-        "apt",
-        "yum",
-        "dnf",
         "iptables",
         "nftables",
         "ufw",
-        "logrotate",
         "at.allow",
         "at.deny",
         "polkit",
@@ -281,16 +285,6 @@ fn is_vital_file(path: &str) -> bool {
         "subgid",
         "sudo",
         "hosts.allow",
-        "nginx",
-        "apache2",
-        "docker",
-        "kubernetes",
-        "ssl",
-        "pki",
-        "ca-certificates",
-        "krb5",
-        "exports",
-        "samba",
     ];
     if let Some(name) = path.strip_prefix("/etc/") {
         return VITAL.iter().any(|vital| name.starts_with(vital));

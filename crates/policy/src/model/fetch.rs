@@ -126,22 +126,18 @@ impl Checker<'_> {
             self.send(env, &data, "wget");
         }
         self.fetched_urls(env, &opts.operands);
-        match opts
+        if let Some(_) = opts
             .value("O output-document o")
             .map(str::to_owned)
-            .filter(|_| call.name == "wget" && opts.has("O output-document"))
-        {
-            Some(_) => {
-                let file = opts.value("O output-document").unwrap_or_default().to_owned();
-                if matches!(file.as_str(), "-" | "/dev/stdout") {
-                    return NET.to_string();
-                }
-                self.output_file(env, &file, &NET.to_string(), How::Replace);
+            .filter(|_| call.name == "wget" && opts.has("O output-document")) {
+            let file = opts.value("O output-document").unwrap_or_default().to_owned();
+            if matches!(file.as_str(), "-" | "/dev/stdout") {
+                return NET.to_string();
             }
-            None => {
-                let dir = opts.value("P directory-prefix d dir").unwrap_or_default().to_owned();
-                self.downloads(env, &opts.operands, &dir);
-            }
+            self.output_file(env, &file, &NET.to_string(), How::Replace);
+        } else {
+            let dir = opts.value("P directory-prefix d dir").unwrap_or_default().to_owned();
+            self.downloads(env, &opts.operands, &dir);
         }
         RUN.to_string()
     }

@@ -10,7 +10,7 @@ impl Checker<'_> {
     pub(super) fn file_program(&mut self, env: &mut Env, call: &Call<'_>) -> Option<String> {
         match call.name {
             "rm" | "grm" | "unlink" | "rmdir" | "srm" | "trash" | "trash-put" | "rimraf" | "del" => {
-                self.remove(env, call)
+                self.remove(env, call);
             }
             "shred" | "wipe" | "truncate" => self.overwrite(env, call),
             "mv" | "gmv" | "rename" => self.move_files(env, call),
@@ -83,7 +83,7 @@ impl Checker<'_> {
                         env,
                         Effect::Delete { path: full.clone(), recursive: false, filtered: false },
                     );
-                } else if zone >= crate::paths::Zone::Workspace || target.as_deref() == Some("/dev/null") {
+                } else if zone > crate::paths::Zone::Workspace || target.as_deref() == Some("/dev/null") {
                     self.effect(env, Effect::Delete { path: full.clone(), recursive: true, filtered: false });
                 } else if matches!(zone, crate::paths::Zone::HomeInner | crate::paths::Zone::Outside) {
                     self.effect(env, Effect::Delete { path: full.clone(), recursive: false, filtered: true });
@@ -127,9 +127,11 @@ impl Checker<'_> {
             if many || matches!(target, "." | "..") { format!("{target}/{name}") } else { target.to_owned() };
         // A directory that is named without its slash cannot be told from a file, except where it is known.
         let path = if is_directory(&path, env, self) { format!("{path}/{name}") } else { path };
+        // Which file it becomes is not known: it is added to a directory.
+        let how = if mark::has_hole(source) || mark::has_glob(source) { How::Create } else { How::Copy };
         match known {
             Some(content) => self.output_file(env, &path, &content, How::Copy),
-            None => self.effect(env, Effect::Write { path, content: None, how: How::Copy }),
+            None => self.effect(env, Effect::Write { path, content: None, how }),
         }
     }
 
@@ -179,11 +181,10 @@ impl Checker<'_> {
             None if call.name == "ddrescue" => RUN.to_string(),
             None => call.stdin.unwrap_or_default().to_owned(),
         };
-        if call.name == "ddrescue" {
-            if let Some(path) = call.args.get(1) {
+        if call.name == "ddrescue"
+            && let Some(path) = call.args.get(1) {
                 self.output_file(env, path, &input, How::Replace);
             }
-        }
         let Some(path) = value("of=") else { return input };
         self.output_file(env, path, &input, How::Replace);
         String::new()
@@ -242,12 +243,21 @@ impl Checker<'_> {
     }
 
     fn zip(&mut self, env: &mut Env, call: &Call<'_>) -> String {
-        let opts = Spec::new("xibtnP", "exclude include").read(call.args);
+        // `-TT COMMAND` is how zip tests what it made.
+        let args: Vec<String> = call.args.iter().map(|arg| if arg == "-TT" { "--unzip-command".to_owned() } else { arg.clone() }).collect();
+        let opts = Spec::new("xibtnP", "exclude include unzip-command").read(&args);
         let skip = usize::from(call.name != "zip");
         let mut content = RUN.to_string();
         for path in opts.operands.iter().skip(1 + skip) {
             let text = self.read(env, path);
             content.push_str(&mark::taint(&text));
+        }
+        for code in opts.values("TT unzip-command").map(str::to_owned).collect::<Vec<_>>() {
+            let mut inner = env.clone();
+            self.deeper(|checker| checker.shell_code(&mut inner, &code, None));
+        }
+        if opts.operands.get(skip).is_some_and(|path| path == "-") {
+            return content;
         }
         if let Some(path) = opts.operands.get(skip) {
             self.output_file(env, &path.clone(), &content, How::Replace);
@@ -279,7 +289,9 @@ impl Checker<'_> {
         for source in sources.iter().filter(|source| !remote(source)) {
             let text = self.read(env, source);
             if remote(target) {
-                self.effect(env, Effect::Send { data: text, to: target.clone() });
+                // A mirror of a directory is what it is for; only secrets matter.
+                let data = text.replace(mark::SYSTEM, "");
+                self.effect(env, Effect::Send { data, to: target.clone() });
             }
             if opts.has("remove-source-files") {
                 self.effect(env, Effect::Delete { path: source.clone(), recursive: true, filtered: false });

@@ -122,7 +122,7 @@ impl Checker<'_> {
     fn edited_in_place(&mut self, env: &Env, language: Language, opts: &super::opts::Opts) {
         if matches!(language, Language::Perl | Language::Ruby) && opts.in_place() {
             for path in &opts.operands {
-                self.effect(env, Effect::Write { path: path.clone(), content: None, how: How::Append });
+                self.effect(env, Effect::Write { path: path.clone(), content: None, how: How::Edit });
             }
         }
     }
@@ -142,7 +142,10 @@ impl Checker<'_> {
         let found = sinks::scan(&code, language, &self.ctx.home);
         let sends = found.contains(&Sink::Connects);
         for sink in found {
-            self.sink(env, sink, sends);
+            match sink {
+                Sink::Code(code) => self.deeper(|checker| checker.foreign(env, &code, language)),
+                sink => self.sink(env, sink, sends),
+            }
         }
     }
 
@@ -177,7 +180,7 @@ impl Checker<'_> {
             Sink::RemoteCode => self.report("exec.remote", ""),
             Sink::OpaqueCode => self.report("exec.opaque", ""),
             Sink::KillAll => self.report("proc.kill-all", ""),
-            Sink::Connects => {}
+            Sink::Connects | Sink::Code(_) => {}
         }
     }
 }

@@ -138,11 +138,10 @@ impl Checker<'_> {
             if env.functions.contains_key(program) && !self.calls.contains(program) {
                 return self.call(env, program, args, stdin);
             }
-            if let Some(text) = env.aliases.get(program).cloned() {
-                if !self.calls.contains(&text) {
+            if let Some(text) = env.aliases.get(program).cloned()
+                && !self.calls.contains(&text) {
                     return self.alias(env, &text, args, stdin);
                 }
-            }
         } else if let Some(code) =
             self.absolute(env, program).iter().find_map(|full| env.files.get(full).cloned())
         {

@@ -50,6 +50,16 @@ impl Checker<'_> {
         }
     }
 
+    /// A script that starts itself and does not wait.
+    pub(crate) fn item_shapes(&mut self, item: &Item) {
+        let own = |(_, pipeline): &(crate::ast::Link, Pipeline)| {
+            pipeline.stages.iter().any(|stage| stage_name(stage).as_deref() == Some("$0"))
+        };
+        if item.mode == Mode::Background && item.chain.iter().any(own) {
+            self.report("proc.bomb", "$0");
+        }
+    }
+
     /// A loop without end that starts processes without waiting.
     pub(crate) fn loop_shapes(&mut self, condition: &Script, body: &Script) {
         let endless = condition.items.iter().all(|item| {
@@ -70,7 +80,7 @@ impl Checker<'_> {
     }
 
     pub(crate) fn endless(&mut self, body: &Script) {
-        let background = body.items.iter().any(|item| item.mode == Mode::Background);
+        let background = starts_background(body);
         let waits =
             body.items.iter().filter(|item| item.mode == Mode::Foreground).flat_map(|item| &item.chain).any(
                 |(_, pipeline)| {
@@ -129,13 +139,24 @@ fn stage_name(command: &Command) -> Option<String> {
     }
     match word.parts.as_slice() {
         [Part::Bare(text)] => text.rsplit('/').next().map(str::to_owned),
-        [Part::Param(param)] if param.name == "0" => Some("$0".to_owned()),
+        [Part::Param(param)] | [Part::Bare(_), Part::Param(param)] if param.name == "0" => Some("$0".to_owned()),
         [Part::Double(parts)] => match parts.as_slice() {
-            [Part::Param(param)] if param.name == "0" => Some("$0".to_owned()),
+            [Part::Param(param)] | [Part::Bare(_), Part::Param(param)] if param.name == "0" => Some("$0".to_owned()),
             _ => None,
         },
         _ => None,
     }
+}
+
+/// Whether a list leaves something running, itself or in brackets.
+fn starts_background(script: &Script) -> bool {
+    script.items.iter().any(|item| {
+        item.mode == Mode::Background
+            || item.chain.iter().flat_map(|(_, pipeline)| &pipeline.stages).any(|stage| match &stage.kind {
+                Kind::Group(inner) | Kind::Subshell(inner) => starts_background(inner),
+                _ => false,
+            })
+    })
 }
 
 /// Whether a shell reads its commands from its input.

@@ -16,7 +16,7 @@ impl Checker<'_> {
                 let own = Spec::new("PgstuUGF", "parent pgroup session signal").read(call.args);
                 let children = own.value("P parent").is_some_and(mark::is_opaque) && own.operands.is_empty();
                 if !lists && !children {
-                    self.report("proc.kill-pattern", &call.args.join(" "));
+                    self.kill_pattern(call, &own.operands);
                 }
             }
             "fuser" if call.args.iter().any(|arg| arg.starts_with('-') && arg.contains('k')) => {
@@ -25,6 +25,21 @@ impl Checker<'_> {
             _ => return None,
         }
         Some(String::new())
+    }
+
+    fn kill_pattern(&mut self, call: &Call<'_>, patterns: &[String]) {
+        let everyone = |pattern: &String| pattern.chars().all(|c| matches!(c, '.' | '*' | '^' | '+' | '$'));
+        if call.name == "pkill" && patterns.iter().any(everyone) {
+            return self.report("proc.kill-all", &call.args.join(" "));
+        }
+        // A whole command line with its operands names one server, not whatever runs under that interpreter.
+        let exact = call.name == "pkill"
+            && call.args.iter().any(|arg| arg.starts_with('-') && !arg.starts_with("--") && arg.contains('f'))
+            && !patterns.is_empty()
+            && patterns.iter().all(|pattern| pattern.split_whitespace().count() > 1 && !mark::has_hole(pattern));
+        if !exact {
+            self.report("proc.kill-pattern", &call.args.join(" "));
+        }
     }
 
     fn kill(&mut self, args: &[String]) {
@@ -51,6 +66,7 @@ impl Checker<'_> {
             match target {
                 "-1" => self.report("proc.kill-all", ""),
                 "1" => self.report("proc.kill-pattern", "process 1"),
+                pid if pid.contains([mark::PIDS, mark::PARENT]) => self.report("proc.kill-pattern", pid),
                 _ => {}
             }
         }

@@ -23,6 +23,8 @@ pub(super) enum Sink {
     OpaqueCode,
     KillAll,
     Connects,
+    /// A string that is run in the same language.
+    Code(String),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,6 +96,7 @@ const SHELL_CALLS: &[&str] = &[
     "$",
     "shell",
     "shell-command",
+    "script",
     "call-process",
     "ShellExecute",
 ];
@@ -185,11 +188,15 @@ impl Scan<'_> {
             let code = self.resolve(at + 1, self.statement_end(at + 1));
             self.found.push(Sink::Shell(code));
         }
-        let getline = matches!(self.tokens.get(at + 1), Some(Token::Name(name)) if name == "getline");
-        if let (true, Some(Token::Text(code))) =
-            (getline, at.checked_sub(1).and_then(|before| self.tokens.get(before)))
-        {
-            self.found.push(Sink::Shell(code.clone()));
+        let after = if matches!(self.tokens.get(at + 1), Some(Token::Mark('&'))) { at + 2 } else { at + 1 };
+        let getline = matches!(self.tokens.get(after), Some(Token::Name(name)) if name == "getline");
+        if getline {
+            let begins = |token: &Token| matches!(token, Token::Mark(';' | '{' | '}' | '\n' | '(' | '='));
+            let start = self.tokens.iter().take(at).rposition(begins).map_or(0, |before| before + 1);
+            let code = self.resolve(start, at);
+            if !code.is_empty() {
+                self.found.push(Sink::Shell(code));
+            }
         }
     }
 
@@ -369,7 +376,8 @@ impl Scan<'_> {
                 | "t"
                 | "nil"
         );
-        if !(wraps && (called || last == "glob")) && !literal && !keyword {
+        let prefix = matches!(name, "r" | "f" | "b" | "u") && !matches!(self.tokens.get(at + 1), Some(Token::Text(_)));
+        if !(wraps && (called || last == "glob")) && (!literal || prefix) && !keyword {
             out.push(RUN);
         }
         0
@@ -383,6 +391,11 @@ impl Scan<'_> {
             .is_none_or(|(_, owners)| owners.contains(&owner));
         let python_exec = self.language == Language::Python && last == "exec" && owner.is_empty();
         let awk_only = self.language != Language::Awk || last == "system";
+        let evals = matches!(last, "eval" | "exec" | "instance_eval" | "Function" | "runInThisContext" | "assert");
+        if evals && (python_exec || last != "exec") && !first.trim().is_empty() && !crate::mark::has_hole(&first) {
+            self.found.push(Sink::Code(first));
+            return;
+        }
         if SHELL_CALLS.contains(&last) && owned && !python_exec && awk_only {
             let plain: Vec<String> = args.iter().filter(|arg| !arg.is_empty()).cloned().collect();
             let is_exec = last.starts_with("execl")
@@ -432,7 +445,7 @@ impl Scan<'_> {
                 self.found.push(Sink::Write(first.to_owned()));
             }
             "write" | "binwrite" if owner == "File" || owner == "IO" => {
-                self.found.push(Sink::Write(first.to_owned()))
+                self.found.push(Sink::Write(first.to_owned()));
             }
             "readFileSync" | "readFile" | "file_get_contents" | "readlines" | "read" | "slurp"
                 if !first.is_empty() =>
@@ -488,6 +501,8 @@ fn shapes(code: &str, tokens: &[Token], language: Language, found: &mut Vec<Sink
         "until0",
         "while(fork",
         "forkuntil",
+        "iter(int",
+        "itertools.count",
         "foriinrange(",
         "1while",
         "fork;fork",
@@ -533,8 +548,14 @@ fn shapes(code: &str, tokens: &[Token], language: Language, found: &mut Vec<Sink
         "execve",
         "shell_exec",
         "pipe",
+        "execute",
     ]) || language == Language::Awk;
-    if connects && shells && wires {
+    let steered = found.iter().any(|sink| match sink {
+        Sink::Shell(code) => crate::mark::is_opaque(code),
+        Sink::Argv(argv) => argv.first().is_some_and(|program| crate::mark::is_opaque(program)),
+        _ => false,
+    });
+    if connects && ((shells && wires) || steered) {
         found.push(Sink::ReverseShell);
     }
     let fetches = names(&[
@@ -555,6 +576,10 @@ fn shapes(code: &str, tokens: &[Token], language: Language, found: &mut Vec<Sink
         "urllib",
         "Net",
     ]) && (texts(&|text| text.contains("://")) || names(&["get"]));
+    let modules = ["http", "https", "node:http", "node:https"];
+    let fetches = fetches
+        || texts(&|text| modules.contains(&text))
+        || (names(&["get", "getstore"]) && texts(&|text| text.starts_with("http")));
     let evals = names(&[
         "eval",
         "exec",
@@ -597,6 +622,7 @@ fn shapes(code: &str, tokens: &[Token], language: Language, found: &mut Vec<Sink
     }
     let posts =
         names(&["post", "put", "send", "sendall", "request", "urlopen", "upload", "sendto", "Post", "write"]);
+    let posts = posts || texts(&|text| matches!(text, "POST" | "PUT" | "PATCH"));
     if connects || (fetches && posts) || names(&["requests"]) {
         found.insert(0, Sink::Connects);
     }
@@ -631,7 +657,7 @@ impl Lexer<'_> {
             c if c.is_whitespace() => self.pos += 1,
             '#' if hash && !matches!(self.tokens.last(), Some(Token::Mark('$'))) => self.skip_line(),
             '/' if self.peek(1) == '/' && matches!(self.language, Language::JavaScript | Language::Php) => {
-                self.skip_line()
+                self.skip_line();
             }
             '\'' | '"' => self.string(c),
             '`' if self.language == Language::JavaScript => self.string(c),
@@ -646,7 +672,7 @@ impl Lexer<'_> {
                 || c == '_'
                 || (c == '$' && (self.peek(1).is_alphabetic() || self.peek(1) == '_')) =>
             {
-                self.word()
+                self.word();
             }
             '-' if self.peek(1).is_ascii_digit() => self.word(),
             c => self.mark(c),

@@ -116,10 +116,26 @@ impl Checker<'_> {
                 each(&opts.operands, |path| self.absolute(env, path).into_iter().next().unwrap_or_default())
             }
             "seq" => sequence(args),
+            "pgrep" | "pidof" | "ps" => format!("{}{RUN}", mark::PIDS),
+            "ls" | "dir" | "gls" | "eza" | "exa" => self.listed(env, args),
             "expr" => args.join(" "),
             _ => return None,
         };
         Some(out)
+    }
+
+    /// Names of files: those that were asked for, or all of a directory.
+    fn listed(&self, env: &Env, args: &[String]) -> String {
+        let opts = Spec::new("IwT", "ignore width").read(args);
+        let vital = |path: &String| {
+            self.absolute(env, path).iter().any(|full| crate::paths::place(full, self.ctx).zone >= crate::paths::Zone::Home)
+        };
+        match opts.operands.as_slice() {
+            paths if paths.iter().any(|path| mark::has_glob(path)) => paths.join("\n") + "\n",
+            // What is in a directory that must not be lost is as good as everything.
+            paths if paths.iter().any(vital) => format!("{}\n", mark::STAR),
+            _ => RUN.to_string(),
+        }
     }
 
     /// What the file operands, or the input, hold.

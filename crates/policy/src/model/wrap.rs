@@ -340,14 +340,13 @@ impl Checker<'_> {
     fn ssh(&mut self, env: &mut Env, call: &Call<'_>) -> String {
         let opts = Spec::wrapper("BbcDEeFIiJLlmOoPpQRSWw", "").read(call.args);
         for option in opts.values("o").map(str::to_owned).collect::<Vec<_>>() {
-            if let Some((name, value)) = option.split_once(['=', ' ']) {
-                if ["proxycommand", "localcommand", "knownhostscommand"]
+            if let Some((name, value)) = option.split_once(['=', ' '])
+                && ["proxycommand", "localcommand", "knownhostscommand"]
                     .contains(&name.to_lowercase().as_str())
                 {
                     let mut inner = env.clone();
                     self.deeper(|checker| checker.shell_code(&mut inner, value, None));
                 }
-            }
         }
         let Some(host) = opts.operands.first() else { return String::new() };
         let words = opts.operands.get(1..).unwrap_or_default();

@@ -262,16 +262,13 @@ impl Parser<'_> {
         let Some((length, index)) = self.assignment_name_length() else { return Ok(None) };
         let start = self.pos;
         let name = self.slice(start, start + length).to_owned();
-        let index = match index {
-            Some((from, to)) => {
-                let text = self.slice(start + from, start + to);
-                self.pos = start + to + 1;
-                Some(super::parse_heredoc(text, super::Origin::At(self.at(start + from)), self.depth + 1)?)
-            }
-            None => {
-                self.pos += length;
-                None
-            }
+        let index = if let Some((from, to)) = index {
+            let text = self.slice(start + from, start + to);
+            self.pos = start + to + 1;
+            Some(super::parse_heredoc(text, super::Origin::At(self.at(start + from)), self.depth + 1)?)
+        } else {
+            self.pos += length;
+            None
         };
         let append = self.eat("+");
         self.pos += 1;

@@ -228,12 +228,9 @@ impl Parser<'_> {
                 self.pos += 1;
                 self.double_quotes()?
             }
-            _ => match self.plain_param() {
-                Some(part) => part,
-                None => {
-                    self.pos += 1;
-                    Part::Quoted("$".to_owned())
-                }
+            _ => if let Some(part) = self.plain_param() { part } else {
+                self.pos += 1;
+                Part::Quoted("$".to_owned())
             },
         };
         parts.push(part);

@@ -39,8 +39,8 @@ pub(crate) fn find(id: &str) -> &'static Rule {
     RULES.iter().find(|rule| rule.id == id).unwrap_or(&UNKNOWN)
 }
 
-/// The page of all rules, in Markdown.
-pub(crate) fn page() -> String {
+/// The page of all rules with their examples, in Markdown; `docs/policy-rules.md` is this.
+pub fn rules_page() -> String {
     let mut out = String::from(include_str!("page-head.md"));
     for rule in RULES {
         let decision = match rule.decision {
@@ -79,7 +79,7 @@ fn capital(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{RULES, page};
+    use super::{RULES, rules_page};
     use crate::{Command, Policy, Request};
 
     fn broken(line: &str) -> Vec<String> {
@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn rules_page_is_current() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/policy-rules.md");
-        let page = page();
+        let page = rules_page();
         #[expect(clippy::disallowed_methods, reason = "a switch of the test")]
         if std::env::var_os("KENNEL_BLESS").is_some() {
             std::fs::create_dir_all(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs")).unwrap();

@@ -170,7 +170,7 @@ impl<'a> Words<'a> {
                 given.split_once('=').filter(|_| !option.contains('=')).map_or(*given, |(name, _)| name);
             let bundled = letter.is_some_and(|letter| {
                 !given.starts_with("--")
-                    && given.chars().skip(1).all(char::is_alphabetic)
+                    && given.len() < 7 && given.chars().skip(1).all(char::is_alphabetic)
                     && given.contains(letter)
             });
             plain == option || (option.contains('*') && glob(option, given)) || bundled
@@ -610,6 +610,8 @@ const PATTERNS: &[(&str, &[&str])] = &[
             "keyctl read|print",
         ],
     ),
+    ("sys.root-account", &["useradd|usermod|adduser -o|--non-unique ** 0", "useradd|usermod|adduser --uid=0", "useradd|usermod -ou ** 0"]),
+    ("container.host", &["nsenter -t|--target 1", "nsenter -t1|--target=1"]),
     (
         "device.format",
         &[
