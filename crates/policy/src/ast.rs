@@ -145,7 +145,6 @@ pub(crate) enum RedirectOp {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Word {
     pub(crate) parts: Vec<Part>,
-    pub(crate) span: Span,
 }
 
 #[derive(Debug, Clone)]

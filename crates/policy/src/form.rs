@@ -20,19 +20,9 @@ pub enum ShellForm {
 }
 
 /// Commands that can move the main shell, or run text that can.
+#[rustfmt::skip]
 const MOVERS: &[&str] = &[
-    "cd",
-    "pushd",
-    "popd",
-    "eval",
-    "source",
-    ".",
-    "alias",
-    "shopt",
-    "enable",
-    "mapfile",
-    "readarray",
-    "trap",
+    "cd", "pushd", "popd", "eval", "source", ".", "alias", "shopt", "enable", "mapfile", "readarray", "trap",
 ];
 /// Builtins that run the builtin named by their operand.
 const PREFIXES: &[&str] = &["command", "builtin"];
@@ -119,14 +109,18 @@ impl Seen {
             }
             Kind::Case { subject, arms } => {
                 self.parts(&subject.parts);
-                arms.iter().for_each(|(_, script)| self.script(script, shell));
+                for (_, script) in arms {
+                    self.script(script, shell);
+                }
             }
             Kind::If { branches, otherwise } => {
                 for (condition, body) in branches {
                     self.script(condition, shell);
                     self.script(body, shell);
                 }
-                otherwise.iter().for_each(|script| self.script(script, shell));
+                if let Some(script) = otherwise {
+                    self.script(script, shell);
+                }
             }
             Kind::Loop { condition, body } => {
                 self.script(condition, shell);
@@ -145,7 +139,9 @@ impl Seen {
             match &assignment.value {
                 crate::ast::AssignValue::Scalar(word) => self.parts(&word.parts),
                 crate::ast::AssignValue::Array(items) => {
-                    items.iter().for_each(|(_, word)| self.parts(&word.parts));
+                    for (_, word) in items {
+                        self.parts(&word.parts);
+                    }
                 }
             }
         }

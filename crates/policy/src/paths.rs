@@ -42,23 +42,10 @@ pub(crate) struct Place {
 const SYSTEM: &[&str] =
     &["bin", "boot", "dev", "etc", "lib", "lib32", "lib64", "libx32", "proc", "sbin", "sys", "usr"];
 /// Directories that are the system's, while their contents may be anyone's.
+#[rustfmt::skip]
 const SHARED: &[&str] = &[
-    "home",
-    "mnt",
-    "media",
-    "opt",
-    "root",
-    "run",
-    "snap",
-    "srv",
-    "var",
-    "Users",
-    "Library",
-    "System",
-    "Applications",
-    "Volumes",
-    "nix",
-    "private",
+    "home", "mnt", "media", "opt", "root", "run", "snap", "srv", "var", "Users", "Library", "System",
+    "Applications", "Volumes", "nix", "private",
 ];
 /// Below these, contents come and go.
 const LOOSE: &[&str] = &["usr/local", "usr/src", "etc/apt/sources.list.d", "dev/shm", "dev/mqueue"];
@@ -221,72 +208,22 @@ pub(crate) fn is_device(path: &str) -> bool {
 }
 
 /// Names of files that hold secrets, wherever they are.
+#[rustfmt::skip]
 const SECRET_NAMES: &[&str] = &[
-    "id_rsa",
-    "id_dsa",
-    "id_ecdsa",
-    "id_ed25519",
-    ".netrc",
-    ".npmrc",
-    ".pypirc",
-    ".pgpass",
-    ".my.cnf",
-    ".git-credentials",
-    ".env",
-    ".env.local",
-    ".env.production",
-    ".env.prod",
-    ".env.staging",
-    ".env.development",
-    ".vault-token",
-    ".htpasswd",
-    "credentials.json",
-    "service-account.json",
-    "secrets.yml",
-    "secrets.yaml",
-    "secrets.json",
-    ".dockercfg",
-    ".s3cfg",
-    "shadow",
-    "gshadow",
-    "shadow-",
-    "master.passwd",
-    "wallet.dat",
-    "login.keychain-db",
-    "key.pem",
-    "private.key",
-    "server.key",
-    "privkey.pem",
-    ".boto",
-    ".databrickscfg",
-    "terraform.tfstate",
-    "kubeconfig",
-    ".bash_history",
+    "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", ".netrc", ".npmrc", ".pypirc", ".pgpass", ".my.cnf",
+    ".git-credentials", ".env", ".env.local", ".env.production", ".env.prod", ".env.staging",
+    ".env.development", ".vault-token", ".htpasswd", "credentials.json", "service-account.json",
+    "secrets.yml", "secrets.yaml", "secrets.json", ".dockercfg", ".s3cfg", "shadow", "gshadow", "shadow-",
+    "master.passwd", "wallet.dat", "login.keychain-db", "key.pem", "private.key", "server.key",
+    "privkey.pem", ".boto", ".databrickscfg", "terraform.tfstate", "kubeconfig", ".bash_history",
     ".zsh_history",
 ];
 /// Directories in a home whose files are secrets.
+#[rustfmt::skip]
 const SECRET_DIRS: &[&str] = &[
-    ".ssh",
-    ".gnupg",
-    ".aws",
-    ".azure",
-    ".kube",
-    ".password-store",
-    ".config/gcloud",
-    ".mozilla",
-    ".docker",
-    ".config/gh",
-    ".cargo/credentials",
-    ".local/share/keyrings",
-    ".config/google-chrome",
-    ".electrum",
-    ".bitcoin",
-    ".ethereum",
-    ".config/op",
-    ".config/hub",
-    ".oci",
-    ".terraform.d",
-    "Library/Keychains",
+    ".ssh", ".gnupg", ".aws", ".azure", ".kube", ".password-store", ".config/gcloud", ".mozilla", ".docker",
+    ".config/gh", ".cargo/credentials", ".local/share/keyrings", ".config/google-chrome", ".electrum",
+    ".bitcoin", ".ethereum", ".config/op", ".config/hub", ".oci", ".terraform.d", "Library/Keychains",
 ];
 /// What is harmless in them.
 const PUBLIC_NAMES: &[&str] = &["known_hosts", "config", "authorized_keys", "known_hosts.old"];
@@ -295,11 +232,8 @@ const PUBLIC_NAMES: &[&str] = &["known_hosts", "config", "authorized_keys", "kno
 pub(crate) fn is_secret(path: &str, ctx: &Context) -> bool {
     let parts = components(path);
     let Some(name) = parts.last() else { return false };
-    if name.ends_with(".pub")
-        || name.ends_with(".example")
-        || name.ends_with(".sample")
-        || name.ends_with(".template")
-    {
+    let last = name.rsplit('.').next().unwrap_or_default();
+    if matches!(last, "pub" | "example" | "sample" | "template" | "dist") && name.contains('.') {
         return false;
     }
     let in_system = |dir: &str| path.starts_with(dir);
@@ -349,32 +283,12 @@ pub(crate) fn is_dotenv(path: &str, ctx: &Context) -> bool {
 }
 
 /// Files of a home that run when a shell or a session starts.
+#[rustfmt::skip]
 const STARTUP: &[&str] = &[
-    ".bashrc",
-    ".bash_profile",
-    ".bash_login",
-    ".bash_logout",
-    ".profile",
-    ".zshrc",
-    ".zprofile",
-    ".zshenv",
-    ".zlogin",
-    ".xinitrc",
-    ".xprofile",
-    ".xsession",
-    ".pam_environment",
-    ".config/autostart",
-    ".config/systemd",
-    ".config/fish",
-    ".config/git",
-    ".local/share/applications",
-    ".forward",
-    ".bash_aliases",
-    "Library/LaunchAgents",
-    ".crontab",
-    ".kshrc",
-    ".cshrc",
-    ".login",
+    ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".zshrc", ".zprofile", ".zshenv",
+    ".zlogin", ".xinitrc", ".xprofile", ".xsession", ".pam_environment", ".config/autostart",
+    ".config/systemd", ".config/fish", ".config/git", ".local/share/applications", ".forward",
+    ".bash_aliases", "Library/LaunchAgents", ".crontab", ".kshrc", ".cshrc", ".login",
 ];
 
 /// Whether `path` is run at the start of a session.
@@ -394,6 +308,7 @@ pub(crate) fn is_startup(path: &str, ctx: &Context) -> bool {
 
 /// Whether writing `path` changes who may log in, or whom.
 pub(crate) fn is_auth(path: &str) -> bool {
-    let in_ssh = path.contains("/.ssh/") && !path.ends_with("known_hosts") && !path.ends_with(".pub");
+    let in_ssh =
+        path.contains("/.ssh/") && !path.ends_with("known_hosts") && path.rsplit('.').next() != Some("pub");
     in_ssh || path.ends_with("/.ssh") || path.ends_with("/.rhosts") || path.ends_with("/.shosts")
 }

@@ -116,26 +116,6 @@ impl Policy {
             _ => builtin,
         }
     }
-
-    /// Whether a path is what watches over commands.
-    pub(crate) fn is_own(&self, path: &str) -> bool {
-        let own = ["/.config/kennel/", "/.local/state/kennel/", "/.local/share/kennel/"]
-            .iter()
-            .any(|dir| path.contains(dir));
-        let ends = [
-            "/.config/kennel",
-            "/.local/state/kennel",
-            "/etc/kennel.toml",
-            "/kennel.toml",
-            "/.claude/settings.json",
-            "/.claude/settings.local.json",
-            "/.codex/hooks.json",
-            "/.gemini/settings.json",
-            "/.cursor/hooks.json",
-            "/.codex/config.toml",
-        ];
-        own || ends.iter().any(|end| path.ends_with(end))
-    }
 }
 
 fn check_line(checker: &mut Checker<'_>, line: &str) {
@@ -177,7 +157,8 @@ fn check_argv(checker: &mut Checker<'_>, argv: &[String]) {
         checker.report(rule, "");
     }
     let mut env = Env::new(&checker.ctx.cwd);
-    checker.invoke(&mut env, argv.iter().map(clean).collect(), None);
+    let argv: Vec<String> = argv.iter().map(clean).collect();
+    checker.invoke(&mut env, &argv, None);
 }
 
 fn whole(text: &str) -> crate::ast::Span {
@@ -231,3 +212,23 @@ impl Checker<'_> {
 
 /// Decisions by rule id.
 pub(crate) type Overrides = HashMap<String, Decision>;
+
+/// Whether a path is what watches over commands.
+pub(crate) fn is_own(path: &str) -> bool {
+    let own = ["/.config/kennel/", "/.local/state/kennel/", "/.local/share/kennel/"]
+        .iter()
+        .any(|dir| path.contains(dir));
+    let ends = [
+        "/.config/kennel",
+        "/.local/state/kennel",
+        "/etc/kennel.toml",
+        "/kennel.toml",
+        "/.claude/settings.json",
+        "/.claude/settings.local.json",
+        "/.codex/hooks.json",
+        "/.gemini/settings.json",
+        "/.cursor/hooks.json",
+        "/.codex/config.toml",
+    ];
+    own || ends.iter().any(|end| path.ends_with(end))
+}

@@ -48,10 +48,10 @@ impl Checker<'_> {
                 }
             }
         };
-        self.store(env, &assignment.name, index.as_deref(), assignment.append, value);
+        self.store(env, &assignment.name, (index.as_deref(), assignment.append), value);
     }
 
-    fn store(&mut self, env: &mut Env, name: &str, index: Option<&str>, append: bool, value: Var) {
+    fn store(&mut self, env: &mut Env, name: &str, (index, append): (Option<&str>, bool), value: Var) {
         if let Var::Scalar(values) = &value {
             for text in values {
                 self.variable(env, name, text);
@@ -124,12 +124,15 @@ impl Checker<'_> {
             }
             "PS0" | "PS1" | "PS4" => {
                 // Prompts are expanded, not run.
-                if let Ok(word) = crate::parse::parse_heredoc(value, crate::parse::Origin::Computed(self.span), self.depth) {
+                if let Ok(word) =
+                    crate::parse::parse_heredoc(value, crate::parse::Origin::Computed(self.span), self.depth)
+                {
                     let mut inner = env.clone();
                     self.deeper(|checker| checker.value(&mut inner, &word));
                 }
             }
-            "PROMPT_COMMAND" | "GIT_SSH_COMMAND"
+            "PROMPT_COMMAND"
+            | "GIT_SSH_COMMAND"
             | "GIT_EXTERNAL_DIFF"
             | "GIT_PAGER"
             | "PAGER"
@@ -145,10 +148,11 @@ impl Checker<'_> {
             | "GIT_SSH"
             | "RSYNC_RSH"
             | "GIT_PROXY_COMMAND"
-                if (value.contains([' ', '/', ';', '$', '`']) || value.contains(NET)) => {
-                    let mut inner = env.clone();
-                    self.deeper(|checker| checker.shell_code(&mut inner, value, None));
-                }
+                if (value.contains([' ', '/', ';', '$', '`']) || value.contains(NET)) =>
+            {
+                let mut inner = env.clone();
+                self.deeper(|checker| checker.shell_code(&mut inner, value, None));
+            }
             "BASH_ENV" | "ENV" if !value.is_empty() && (name == "BASH_ENV" || value.contains('/')) => {
                 self.report("env.startup", name);
             }
@@ -180,7 +184,7 @@ impl Checker<'_> {
                     env.enter(dirs);
                 }
             }
-            "set" => self.set(env, args),
+            "set" => set_options(env, args),
             "shift" => {
                 let by = args.first().and_then(|n| n.parse::<usize>().ok()).unwrap_or(1);
                 if let Some(list) = &env.args {
@@ -234,28 +238,10 @@ impl Checker<'_> {
             "-" if !env.previous.is_empty() => env.previous.clone(),
             "-" => vec![RUN.to_string()],
             "~" => vec![self.ctx.home.clone()],
-            target if target.is_empty() => return,
+            "" => return,
             target => self.absolute(env, target),
         };
         env.enter(dirs);
-    }
-
-    fn set(&mut self, env: &mut Env, args: &[String]) {
-        let mut rest = args;
-        while let Some(first) = rest.first() {
-            if first == "--" {
-                env.args = Some(Rc::new(rest.get(1..).unwrap_or_default().to_vec()));
-                return;
-            }
-            if !first.starts_with(['-', '+']) || first.len() < 2 {
-                env.args = Some(Rc::new(rest.to_vec()));
-                return;
-            }
-            env.exits_on_error |= first.starts_with('-') && first.contains('e');
-            env.exits_on_error |= rest.get(1).is_some_and(|name| name == "errexit");
-            let takes_name = first.ends_with('o');
-            rest = rest.get(if takes_name { 2 } else { 1 }..).unwrap_or_default();
-        }
     }
 
     fn declare(&mut self, env: &mut Env, args: &[String]) {
@@ -269,7 +255,7 @@ impl Checker<'_> {
                 (_, true) => value.to_uppercase(),
                 _ => value.to_owned(),
             };
-            self.store(env, name, None, append, Var::Scalar(vec![mark::deactivate(&value)]));
+            self.store(env, name, (None, append), Var::Scalar(vec![mark::deactivate(&value)]));
         }
     }
 
@@ -347,5 +333,24 @@ impl Checker<'_> {
             let mut inner = env.clone();
             self.deeper(|checker| checker.shell_code(&mut inner, code, None));
         }
+    }
+}
+
+/// `set`: positional parameters, and whether a failure ends the line.
+fn set_options(env: &mut Env, args: &[String]) {
+    let mut rest = args;
+    while let Some(first) = rest.first() {
+        if first == "--" {
+            env.args = Some(Rc::new(rest.get(1..).unwrap_or_default().to_vec()));
+            return;
+        }
+        if !first.starts_with(['-', '+']) || first.len() < 2 {
+            env.args = Some(Rc::new(rest.to_vec()));
+            return;
+        }
+        env.exits_on_error |= first.starts_with('-') && first.contains('e');
+        env.exits_on_error |= rest.get(1).is_some_and(|name| name == "errexit");
+        let takes_name = first.ends_with('o');
+        rest = rest.get(if takes_name { 2 } else { 1 }..).unwrap_or_default();
     }
 }

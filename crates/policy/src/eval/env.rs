@@ -65,12 +65,12 @@ impl Env {
         self.set(name, Var::Scalar(vec![value.into()]));
     }
 
-    pub(crate) fn write_file(&mut self, path: &str, content: String, append: bool) {
+    pub(crate) fn write_file(&mut self, path: &str, content: &str, append: bool) {
         let file = Rc::make_mut(&mut self.files).entry(path.to_owned()).or_default();
         if !append {
             file.clear();
         }
-        file.push_str(&content);
+        file.push_str(content);
     }
 
     /// A `cd` to one of `dirs`, which may have failed until the chain shows that it did not.
@@ -83,9 +83,10 @@ impl Env {
     /// The end of a chain: what followed its `cd` with `&&` knew that it had succeeded, what comes now does not.
     pub(crate) fn settle(&mut self) {
         if let Some(old) = self.unmoved.take()
-            && !self.exits_on_error {
-                join(&mut self.cwd, &old);
-            }
+            && !self.exits_on_error
+        {
+            join(&mut self.cwd, &old);
+        }
     }
 
     /// The state after either of two courses.

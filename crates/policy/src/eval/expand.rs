@@ -95,7 +95,9 @@ impl Checker<'_> {
                 break;
             }
             if let Some(text) = plain(word) {
-                all.iter_mut().for_each(|fields| fields.push(text.to_owned()));
+                for fields in &mut all {
+                    fields.push(text.to_owned());
+                }
                 continue;
             }
             let ways = self.word(env, word);
@@ -133,14 +135,16 @@ impl Checker<'_> {
                 all = ways;
             } else {
                 let extra = ways.first().cloned().unwrap_or_default();
-                for fields in all.iter_mut() { fields.extend(extra.iter().cloned()); }
+                for fields in &mut all {
+                    fields.extend(extra.iter().cloned());
+                }
             }
         }
         if all.is_empty() { vec![Vec::new()] } else { all }
     }
 
     fn fields(&mut self, env: &mut Env, parts: &[Part]) -> Vec<Fields> {
-        let separators = self.separators(env);
+        let separators = separators(env);
         let mut builders = vec![Builder::default()];
         for (i, part) in parts.iter().enumerate() {
             if parts.len() > 1 && env.args.is_none() && is_all_args(part) {
@@ -155,13 +159,6 @@ impl Checker<'_> {
             }
         }
         builders.into_iter().map(Builder::finish).collect()
-    }
-
-    fn separators(&self, env: &Env) -> String {
-        match env.vars.get("IFS") {
-            Some(super::env::Var::Scalar(values)) => values.first().cloned().unwrap_or_default(),
-            _ => " \t\n".to_owned(),
-        }
     }
 
     /// The texts that a word may be where it is not split.
@@ -330,7 +327,9 @@ impl Piece {
 /// Extends each of `states` by each of `pieces`, up to the cap.
 fn combine<S: Clone>(states: &mut Vec<S>, pieces: &[Piece], apply: impl Fn(&mut S, &Piece)) {
     if let [piece] = pieces {
-        states.iter_mut().for_each(|state| apply(state, piece));
+        for state in states.iter_mut() {
+            apply(state, piece);
+        }
         return;
     }
     let mut out = Vec::with_capacity(states.len() * pieces.len());
@@ -362,5 +361,13 @@ fn plain(word: &Word) -> Option<&str> {
         [Part::Bare(text)] if !text.contains(special) => Some(text),
         [Part::Quoted(text)] => Some(text),
         _ => None,
+    }
+}
+
+/// What unquoted text is split at.
+fn separators(env: &Env) -> String {
+    match env.vars.get("IFS") {
+        Some(super::env::Var::Scalar(values)) => values.first().cloned().unwrap_or_default(),
+        _ => " \t\n".to_owned(),
     }
 }

@@ -114,8 +114,9 @@ impl Checker<'_> {
             "XDG_CONFIG_HOME" => format!("{}/.config", self.ctx.home),
             "XDG_DATA_HOME" => format!("{}/.local/share", self.ctx.home),
             "?" | "$" | "!" | "-" | "_" | "OLDPWD" | "RANDOM" | "SRANDOM" | "SECONDS" | "EPOCHSECONDS"
-            | "UID" | "EUID" | "BASHPID" | "HOSTNAME" | "LINENO" | "PATH" | "LANG" | "TERM"
-            | "OSTYPE" => RUN.to_string(),
+            | "UID" | "EUID" | "BASHPID" | "HOSTNAME" | "LINENO" | "PATH" | "LANG" | "TERM" | "OSTYPE" => {
+                RUN.to_string()
+            }
             digits if digits.bytes().all(|b| b.is_ascii_digit()) => {
                 match (&env.args, digits.parse::<usize>()) {
                     (Some(args), Ok(n)) => args.get(n.wrapping_sub(1)).cloned().unwrap_or_default(),
@@ -178,7 +179,10 @@ impl Checker<'_> {
             }
             ParamOp::Substring { offset, length } => {
                 let offset = self.number(env, offset);
-                let length = length.as_ref().map(|parts| self.number(env, parts));
+                let length = match length {
+                    Some(parts) => self.number(env, parts),
+                    None => Some(i64::MAX),
+                };
                 one(substring(value, offset, length, param.index.is_none()))
             }
             ParamOp::Replace { anchor, pattern, with } => {
@@ -279,8 +283,8 @@ fn trim(text: &str, pattern: &[char], longest: bool, end: End) -> String {
     text.to_owned()
 }
 
-fn substring(value: Value, offset: Option<i64>, length: Option<Option<i64>>, positional: bool) -> Value {
-    let (Some(offset), Some(length)) = (offset, length.unwrap_or(Some(i64::MAX))) else {
+fn substring(value: Value, offset: Option<i64>, length: Option<i64>, positional: bool) -> Value {
+    let (Some(offset), Some(length)) = (offset, length) else {
         return Value::Text(RUN.to_string());
     };
     let range = |total: usize| {

@@ -59,7 +59,7 @@ impl Checker<'_> {
         let how = if append { How::Append } else { How::Replace };
         self.effect(env, Effect::Write { path: path.to_owned(), content: Some(out.to_owned()), how });
         for full in self.absolute(env, path) {
-            env.write_file(&full, out.to_owned(), append);
+            env.write_file(&full, out, append);
         }
     }
 
@@ -149,7 +149,7 @@ impl Checker<'_> {
         };
         self.substitutions += 1;
         let path = format!("/dev/fd/{}", 63 + self.substitutions);
-        env.write_file(&path, out, false);
+        env.write_file(&path, &out, false);
         path
     }
 

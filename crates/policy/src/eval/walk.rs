@@ -242,13 +242,13 @@ impl Checker<'_> {
         }
         let out = if ways.len() == 1 {
             let argv = ways.pop().unwrap_or_default();
-            self.invoke(env, argv, stdin)
+            self.invoke(env, &argv, stdin)
         } else {
             let mut out = String::new();
             let mut ends: Option<Env> = None;
             for argv in ways {
                 let mut inner = env.clone();
-                out = self.invoke(&mut inner, argv, stdin);
+                out = self.invoke(&mut inner, &argv, stdin);
                 match &mut ends {
                     None => ends = Some(inner),
                     Some(end) => end.merge(&inner),

@@ -42,6 +42,7 @@ pub(crate) enum Effect {
 
 impl Checker<'_> {
     /// All absolute paths that `path` may be.
+    #[expect(clippy::unused_self, reason = "reads as a method beside the others")]
     pub(crate) fn absolute(&self, env: &Env, path: &str) -> Vec<String> {
         let mut out: Vec<String> = env.cwd.iter().map(|cwd| paths::absolute(path, cwd)).collect();
         out.dedup();
@@ -90,7 +91,7 @@ impl Checker<'_> {
         if paths::is_device(path) {
             return self.report("device.write", path);
         }
-        if self.policy.is_own(path) {
+        if crate::policy::is_own(path) {
             return self.report("self.protect", path);
         }
         let place = paths::place(path, self.ctx);
@@ -104,7 +105,8 @@ impl Checker<'_> {
             Zone::Workspace | Zone::Ancestor => (whole && !filtered).then_some("fs.delete.workspace"),
             Zone::Outside | Zone::HomeInner | Zone::SystemInner => Some("fs.delete.outside"),
             zone if filtered => (zone >= Zone::Home).then_some("fs.delete.outside"),
-            Zone::Home => self.home_loss(path, whole),
+            Zone::Home if whole => Some("fs.delete.home"),
+            Zone::Home => Some("fs.delete.outside"),
             Zone::System if whole || is_vital_file(path) => Some("fs.delete.system"),
             Zone::System => Some("fs.delete.outside"),
             Zone::Root if whole => Some("fs.delete.root"),
@@ -118,15 +120,11 @@ impl Checker<'_> {
         self.capped(cap, |checker| checker.report(rule, path));
     }
 
-    fn home_loss(&self, _path: &str, whole: bool) -> Option<&'static str> {
-        Some(if whole { "fs.delete.home" } else { "fs.delete.outside" })
-    }
-
     fn write(&mut self, env: &Env, path: &str, content: Option<&str>, how: How) {
         if paths::is_device(path) {
             return self.report("device.write", path);
         }
-        if self.policy.is_own(path) {
+        if crate::policy::is_own(path) {
             return self.report("self.protect", path);
         }
         if let (Some(content), true) = (content, is_run_later(path) || paths::is_startup(path, self.ctx)) {
@@ -147,7 +145,11 @@ impl Checker<'_> {
             Zone::Root | Zone::Home if how == How::Create => None,
             Zone::Outside if how == How::Copy => None,
             // Some file, which may be a new one.
-            Zone::Outside | Zone::HomeInner | Zone::SystemInner | Zone::Home if !certain && how != How::Edit => None,
+            Zone::Outside | Zone::HomeInner | Zone::SystemInner | Zone::Home
+                if !certain && how != How::Edit =>
+            {
+                None
+            }
             Zone::System | Zone::Root => system_write(path, how),
             Zone::Outside | Zone::HomeInner | Zone::SystemInner | Zone::Home => {
                 (how != How::Create).then_some("fs.write.outside")
@@ -232,59 +234,14 @@ const CORE: &[&str] = &[
 
 /// Files of `/etc` and its like whose change takes over the machine, or breaks it.
 fn is_vital_file(path: &str) -> bool {
+    #[rustfmt::skip]
     const VITAL: &[&str] = &[
-        "passwd",
-        "shadow",
-        "group",
-        "gshadow",
-        "sudoers",
-        "ssh",
-        "pam",
-        "cron",
-        "anacrontab",
-        "systemd",
-        "init",
-        "rc",
-        "profile",
-        "bash",
-        "zsh",
-        "environment",
-        "ld.so",
-        "resolv.conf",
-        "hosts",
-        "fstab",
-        "crypttab",
-        "modules",
-        "modprobe",
-        "security",
-        "sysctl",
-        "udev",
-        "default/grub",
-        "grub",
-        "nsswitch",
-        "inittab",
-        "xinetd",
-        "NetworkManager",
-        "network",
-        "selinux",
-        "apparmor",
-        "kernel",
-        "update-motd",
-        "skel",
-        "login",
-        "securetty",
-        "machine-id",
-        "iptables",
-        "nftables",
-        "ufw",
-        "at.allow",
-        "at.deny",
-        "polkit",
-        "dbus",
-        "subuid",
-        "subgid",
-        "sudo",
-        "hosts.allow",
+        "passwd", "shadow", "group", "gshadow", "sudoers", "ssh", "pam", "cron", "anacrontab", "systemd",
+        "init", "rc", "profile", "bash", "zsh", "environment", "ld.so", "resolv.conf", "hosts", "fstab",
+        "crypttab", "modules", "modprobe", "security", "sysctl", "udev", "default/grub", "grub", "nsswitch",
+        "inittab", "xinetd", "NetworkManager", "network", "selinux", "apparmor", "kernel", "update-motd",
+        "skel", "login", "securetty", "machine-id", "iptables", "nftables", "ufw", "at.allow", "at.deny",
+        "polkit", "dbus", "subuid", "subgid", "sudo", "hosts.allow",
     ];
     if let Some(name) = path.strip_prefix("/etc/") {
         return VITAL.iter().any(|vital| name.starts_with(vital));
@@ -304,18 +261,10 @@ fn is_vital_file(path: &str) -> bool {
 }
 
 fn system_write(path: &str, how: How) -> Option<&'static str> {
+    #[rustfmt::skip]
     const STREAMS: &[&str] = &[
-        "/dev/null",
-        "/dev/zero",
-        "/dev/full",
-        "/dev/stdout",
-        "/dev/stderr",
-        "/dev/stdin",
-        "/dev/tty",
-        "/dev/random",
-        "/dev/urandom",
-        "/dev/console",
-        "/dev/ptmx",
+        "/dev/null", "/dev/zero", "/dev/full", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/tty",
+        "/dev/random", "/dev/urandom", "/dev/console", "/dev/ptmx",
     ];
     let stream = STREAMS.contains(&path)
         || ["/dev/fd/", "/dev/pts/", "/proc/self/fd/", "/dev/tty", "/dev/shm/"]

@@ -126,19 +126,15 @@ impl Checker<'_> {
             self.send(env, &data, "wget");
         }
         self.fetched_urls(env, &opts.operands);
-        if let Some(_) = opts
-            .value("O output-document o")
-            .map(str::to_owned)
-            .filter(|_| call.name == "wget" && opts.has("O output-document")) {
-            let file = opts.value("O output-document").unwrap_or_default().to_owned();
-            if matches!(file.as_str(), "-" | "/dev/stdout") {
-                return NET.to_string();
-            }
-            self.output_file(env, &file, &NET.to_string(), How::Replace);
-        } else {
+        let Some(file) = opts.value("O output-document").map(str::to_owned) else {
             let dir = opts.value("P directory-prefix d dir").unwrap_or_default().to_owned();
             self.downloads(env, &opts.operands, &dir);
+            return RUN.to_string();
+        };
+        if matches!(file.as_str(), "-" | "/dev/stdout") {
+            return NET.to_string();
         }
+        self.output_file(env, &file, &NET.to_string(), How::Replace);
         RUN.to_string()
     }
 

@@ -182,9 +182,10 @@ impl Checker<'_> {
             None => call.stdin.unwrap_or_default().to_owned(),
         };
         if call.name == "ddrescue"
-            && let Some(path) = call.args.get(1) {
-                self.output_file(env, path, &input, How::Replace);
-            }
+            && let Some(path) = call.args.get(1)
+        {
+            self.output_file(env, path, &input, How::Replace);
+        }
         let Some(path) = value("of=") else { return input };
         self.output_file(env, path, &input, How::Replace);
         String::new()
@@ -224,10 +225,8 @@ impl Checker<'_> {
         let mut out = RUN.to_string();
         for path in &opts.operands {
             let full = crate::paths::absolute(path, base.first().map_or("", String::as_str));
-            self.effect(env, Effect::Read { path: full.clone() });
-            if crate::paths::is_secret(&full, self.ctx) {
-                out.push(mark::SECRET);
-            }
+            let text = self.read(env, &full);
+            out.push_str(&mark::taint(&text));
             if opts.has("remove-files") {
                 self.effect(env, Effect::Delete { path: full, recursive: true, filtered: false });
             }
@@ -244,7 +243,11 @@ impl Checker<'_> {
 
     fn zip(&mut self, env: &mut Env, call: &Call<'_>) -> String {
         // `-TT COMMAND` is how zip tests what it made.
-        let args: Vec<String> = call.args.iter().map(|arg| if arg == "-TT" { "--unzip-command".to_owned() } else { arg.clone() }).collect();
+        let args: Vec<String> = call
+            .args
+            .iter()
+            .map(|arg| if arg == "-TT" { "--unzip-command".to_owned() } else { arg.clone() })
+            .collect();
         let opts = Spec::new("xibtnP", "exclude include unzip-command").read(&args);
         let skip = usize::from(call.name != "zip");
         let mut content = RUN.to_string();
@@ -383,9 +386,9 @@ fn grant_of(mode: &str) -> Grant {
     if clauses().any(|(who, bits)| bits.contains('s') && !who.contains('o')) {
         Grant::SetId
     } else if clauses().any(|(who, bits)| (who.contains(['o', 'a']) || who.is_empty()) && bits.contains('w'))
+        || mode.starts_with('-')
+        || mode.contains("-rwx")
     {
-        Grant::World
-    } else if mode.starts_with('-') || mode.contains("-rwx") {
         Grant::World
     } else {
         Grant::Plain

@@ -7,39 +7,12 @@ use crate::eval::env::Env;
 use crate::mark::{RUN, STAR};
 
 /// Tests that take some files and leave others.
+#[rustfmt::skip]
 const FILTERS: &[&str] = &[
-    "-name",
-    "-iname",
-    "-path",
-    "-ipath",
-    "-wholename",
-    "-iwholename",
-    "-regex",
-    "-iregex",
-    "-mtime",
-    "-atime",
-    "-ctime",
-    "-mmin",
-    "-amin",
-    "-cmin",
-    "-newer",
-    "-anewer",
-    "-cnewer",
-    "-size",
-    "-empty",
-    "-user",
-    "-group",
-    "-uid",
-    "-gid",
-    "-perm",
-    "-inum",
-    "-samefile",
-    "-lname",
-    "-ilname",
-    "-nouser",
-    "-nogroup",
-    "-links",
-    "-executable",
+    "-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename", "-regex", "-iregex", "-mtime",
+    "-atime", "-ctime", "-mmin", "-amin", "-cmin", "-newer", "-anewer", "-cnewer", "-size", "-empty",
+    "-user", "-group", "-uid", "-gid", "-perm", "-inum", "-samefile", "-lname", "-ilname", "-nouser",
+    "-nogroup", "-links", "-executable",
 ];
 /// Those of them without a value.
 const UNVALUED: &[&str] = &["-empty", "-nouser", "-nogroup", "-executable"];
@@ -136,8 +109,8 @@ impl Checker<'_> {
                 continue;
             }
             let path = if search.shallow { root.clone() } else { found_path(root, search.filtered) };
-            let argv = command.iter().map(|word| word.replace("{}", &path)).collect::<Vec<_>>();
-            self.inner(env, argv, &Call { name: "find", args: &[], stdin: None });
+            let argv: Vec<String> = command.iter().map(|word| word.replace("{}", &path)).collect();
+            self.inner(env, &argv, &Call { name: "find", args: &[], stdin: None });
         }
     }
 

@@ -156,7 +156,7 @@ impl Checker<'_> {
                 self.deeper(|checker| checker.shell_code(&mut inner, &code, None));
             }
             Sink::Argv(argv) => {
-                self.inner(env, argv, &Call { name: "", args: &[], stdin: None });
+                self.inner(env, &argv, &Call { name: "", args: &[], stdin: None });
             }
             Sink::Delete { path, recursive } => {
                 let path = crate::mark::activate(&path);

@@ -1,12 +1,16 @@
 //! What programs do: which model a command goes to, and what it prints.
 
 mod apps;
+mod container;
+mod editors;
 pub(crate) mod effect;
 mod fetch;
 mod files;
 mod find;
+mod git;
 mod lang;
 mod opts;
+mod sed;
 mod shapes;
 mod shell;
 mod signal;
@@ -43,70 +47,21 @@ impl Call<'_> {
 }
 
 /// Programs that are looked for where a name is a pattern, or follows an unknown program.
+#[rustfmt::skip]
 const DANGEROUS: &[&str] = &[
-    "rm",
-    "dd",
-    "shred",
-    "unlink",
-    "rmdir",
-    "mkfs",
-    "mkfs.ext4",
-    "wipefs",
-    "chmod",
-    "chown",
-    "mv",
-    "cp",
-    "tee",
-    "truncate",
-    "find",
-    "rsync",
-    "sh",
-    "bash",
-    "zsh",
-    "dash",
-    "ksh",
-    "python",
-    "python3",
-    "perl",
-    "ruby",
-    "node",
-    "php",
-    "nc",
-    "ncat",
-    "socat",
-    "curl",
-    "wget",
-    "sudo",
-    "su",
-    "env",
-    "xargs",
-    "eval",
-    "kill",
-    "killall",
-    "pkill",
-    "reboot",
-    "shutdown",
-    "blkdiscard",
-    "sgdisk",
-    "git",
-    "dropdb",
-    "psql",
-    "mysql",
-    "kubectl",
-    "terraform",
-    "crontab",
-    "iptables",
-    "busybox",
-    "chattr",
-    "scp",
+    "rm", "dd", "shred", "unlink", "rmdir", "mkfs", "mkfs.ext4", "wipefs", "chmod", "chown", "mv", "cp",
+    "tee", "truncate", "find", "rsync", "sh", "bash", "zsh", "dash", "ksh", "python", "python3", "perl",
+    "ruby", "node", "php", "nc", "ncat", "socat", "curl", "wget", "sudo", "su", "env", "xargs", "eval",
+    "kill", "killall", "pkill", "reboot", "shutdown", "blkdiscard", "sgdisk", "git", "dropdb", "psql",
+    "mysql", "kubectl", "terraform", "crontab", "iptables", "busybox", "chattr", "scp",
 ];
 
 impl Checker<'_> {
     /// Judges one command and returns what it prints.
-    pub(crate) fn invoke(&mut self, env: &mut Env, argv: Vec<String>, stdin: Option<&str>) -> String {
-        let outer = (std::mem::replace(&mut self.argv, argv.clone()), self.cwd.clone());
+    pub(crate) fn invoke(&mut self, env: &mut Env, argv: &[String], stdin: Option<&str>) -> String {
+        let outer = (std::mem::replace(&mut self.argv, argv.to_vec()), self.cwd.clone());
         self.cwd = env.cwd.first().cloned().unwrap_or_default();
-        let out = self.deeper(|checker| checker.dispatch(env, &argv, stdin));
+        let out = self.deeper(|checker| checker.dispatch(env, argv, stdin));
         (self.argv, self.cwd) = outer;
         Self::stream(out)
     }
@@ -139,9 +94,10 @@ impl Checker<'_> {
                 return self.call(env, program, args, stdin);
             }
             if let Some(text) = env.aliases.get(program).cloned()
-                && !self.calls.contains(&text) {
-                    return self.alias(env, &text, args, stdin);
-                }
+                && !self.calls.contains(&text)
+            {
+                return self.alias(env, &text, args, stdin);
+            }
         } else if let Some(code) =
             self.absolute(env, program).iter().find_map(|full| env.files.get(full).cloned())
         {
@@ -205,7 +161,8 @@ impl Checker<'_> {
         for (i, word) in call.args.iter().enumerate().take(16) {
             let base = word.rsplit('/').next().unwrap_or_default();
             let whole_command = word.contains(' ') && i > 0 && is_code_option(call.args.get(i - 1));
-            if !whole_command && !(DANGEROUS.contains(&base) || base.starts_with("mkfs")) {
+            let dangerous = DANGEROUS.contains(&base) || base.starts_with("mkfs");
+            if !(whole_command || dangerous) {
                 continue;
             }
             let mut inner = env.clone();
@@ -235,96 +192,14 @@ fn is_code_option(word: Option<&String>) -> bool {
 }
 
 /// Programs whose operands are text, whatever they look like.
+#[rustfmt::skip]
 const TEXT_TAKERS: &[&str] = &[
-    "echo",
-    "printf",
-    "grep",
-    "egrep",
-    "fgrep",
-    "rg",
-    "ag",
-    "ack",
-    "man",
-    "info",
-    "help",
-    "apropos",
-    "whatis",
-    "which",
-    "whereis",
-    "type",
-    "tldr",
-    "logger",
-    "notify-send",
-    "say",
-    "figlet",
-    "cowsay",
-    "git",
-    "gh",
-    "glab",
-    "jq",
-    "yq",
-    "true",
-    "false",
-    ":",
-    "test",
-    "[",
-    "ls",
-    "cat",
-    "head",
-    "tail",
-    "less",
-    "more",
-    "wc",
-    "diff",
-    "cmp",
-    "stat",
-    "file",
-    "sort",
-    "uniq",
-    "cut",
-    "touch",
-    "mkdir",
-    "cd",
-    "pwd",
-    "apt",
-    "apt-cache",
-    "brew",
-    "dpkg",
-    "rpm",
-    "pip",
-    "npm",
-    "cargo",
-    "shellcheck",
-    "shfmt",
-    "command",
-    "hash",
-    "cheat",
-    "code",
-    "vi",
-    "nano",
-    "basename",
-    "dirname",
-    "realpath",
-    "readlink",
-    "expr",
-    "let",
-    "read",
-    "export",
-    "set",
-    "strings",
-    "hexdump",
-    "whatprovides",
-    "dnf",
-    "yum",
-    "pacman",
-    "emerge",
-    "conda",
-    "mamba",
-    "tree",
-    "du",
-    "df",
-    "ps",
-    "pgrep",
-    "pidof",
-    "killall5",
+    "echo", "printf", "grep", "egrep", "fgrep", "rg", "ag", "ack", "man", "info", "help", "apropos",
+    "whatis", "which", "whereis", "type", "tldr", "logger", "notify-send", "say", "figlet", "cowsay", "git",
+    "gh", "glab", "jq", "yq", "true", "false", ":", "test", "[", "ls", "cat", "head", "tail", "less", "more",
+    "wc", "diff", "cmp", "stat", "file", "sort", "uniq", "cut", "touch", "mkdir", "cd", "pwd", "apt",
+    "apt-cache", "brew", "dpkg", "rpm", "pip", "npm", "cargo", "shellcheck", "shfmt", "command", "hash",
+    "cheat", "code", "vi", "nano", "basename", "dirname", "realpath", "readlink", "expr", "let", "read",
+    "export", "set", "strings", "hexdump", "whatprovides", "dnf", "yum", "pacman", "emerge", "conda",
+    "mamba", "tree", "du", "df", "ps", "pgrep", "pidof", "killall5",
 ];

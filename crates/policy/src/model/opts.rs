@@ -67,7 +67,7 @@ impl Spec {
 
     /// Reads a bundle of short options; 1 if the last one took the next argument.
     fn bundle(&self, arg: &str, next: Option<&String>, opts: &mut Opts) -> usize {
-        let mut letters = arg.char_indices().skip(1);
+        let letters = arg.char_indices().skip(1);
         for (at, letter) in letters {
             if !self.short.contains(letter) {
                 opts.flags.push((letter.to_string(), None));

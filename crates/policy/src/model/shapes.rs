@@ -9,18 +9,9 @@ use crate::eval::Checker;
 /// Programs that are a connection.
 const PEERS: &[&str] = &["nc", "ncat", "netcat", "socat", "telnet", "openssl", "nc.traditional"];
 /// Commands that make a loop wait.
+#[rustfmt::skip]
 const WAITERS: &[&str] = &[
-    "wait",
-    "sleep",
-    "read",
-    "inotifywait",
-    "curl",
-    "wget",
-    "ssh",
-    "timeout",
-    "flock",
-    "break",
-    "exit",
+    "wait", "sleep", "read", "inotifywait", "curl", "wget", "ssh", "timeout", "flock", "break", "exit",
     "return",
 ];
 
@@ -139,9 +130,13 @@ fn stage_name(command: &Command) -> Option<String> {
     }
     match word.parts.as_slice() {
         [Part::Bare(text)] => text.rsplit('/').next().map(str::to_owned),
-        [Part::Param(param)] | [Part::Bare(_), Part::Param(param)] if param.name == "0" => Some("$0".to_owned()),
+        [Part::Param(param)] | [Part::Bare(_), Part::Param(param)] if param.name == "0" => {
+            Some("$0".to_owned())
+        }
         [Part::Double(parts)] => match parts.as_slice() {
-            [Part::Param(param)] | [Part::Bare(_), Part::Param(param)] if param.name == "0" => Some("$0".to_owned()),
+            [Part::Param(param)] | [Part::Bare(_), Part::Param(param)] if param.name == "0" => {
+                Some("$0".to_owned())
+            }
             _ => None,
         },
         _ => None,

@@ -34,9 +34,14 @@ impl Checker<'_> {
         }
         // A whole command line with its operands names one server, not whatever runs under that interpreter.
         let exact = call.name == "pkill"
-            && call.args.iter().any(|arg| arg.starts_with('-') && !arg.starts_with("--") && arg.contains('f'))
+            && call
+                .args
+                .iter()
+                .any(|arg| arg.starts_with('-') && !arg.starts_with("--") && arg.contains('f'))
             && !patterns.is_empty()
-            && patterns.iter().all(|pattern| pattern.split_whitespace().count() > 1 && !mark::has_hole(pattern));
+            && patterns
+                .iter()
+                .all(|pattern| pattern.split_whitespace().count() > 1 && !mark::has_hole(pattern));
         if !exact {
             self.report("proc.kill-pattern", &call.args.join(" "));
         }

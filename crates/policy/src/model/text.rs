@@ -8,47 +8,12 @@ use crate::mark::{self, RUN, SECRET, TRUSTED};
 use crate::text::{self, Escapes};
 
 /// Filters of which only the input's origin is known afterwards.
+#[rustfmt::skip]
 const FILTERS: &[&str] = &[
-    "cut",
-    "wc",
-    "nl",
-    "paste",
-    "join",
-    "comm",
-    "column",
-    "xxd",
-    "od",
-    "hexdump",
-    "diff",
-    "cmp",
-    "gzip",
-    "gunzip",
-    "zcat",
-    "bzcat",
-    "xzcat",
-    "bzip2",
-    "xz",
-    "zstd",
-    "lz4",
-    "md5sum",
-    "sha1sum",
-    "sha256sum",
-    "sha512sum",
-    "file",
-    "split",
-    "uuencode",
-    "uudecode",
-    "gpg",
-    "gpg2",
-    "shuf",
-    "tsort",
-    "pr",
-    "hd",
-    "cksum",
-    "look",
-    "zless",
-    "vi",
-    "nano",
+    "cut", "wc", "nl", "paste", "join", "comm", "column", "xxd", "od", "hexdump", "diff", "cmp", "gzip",
+    "gunzip", "zcat", "bzcat", "xzcat", "bzip2", "xz", "zstd", "lz4", "md5sum", "sha1sum", "sha256sum",
+    "sha512sum", "file", "split", "uuencode", "uudecode", "gpg", "gpg2", "shuf", "tsort", "pr", "hd",
+    "cksum", "look", "zless", "vi", "nano",
 ];
 /// Programs that print what they read, all of it or some of its lines.
 const COPIERS: &[&str] = &[
@@ -128,7 +93,9 @@ impl Checker<'_> {
     fn listed(&self, env: &Env, args: &[String]) -> String {
         let opts = Spec::new("IwT", "ignore width").read(args);
         let vital = |path: &String| {
-            self.absolute(env, path).iter().any(|full| crate::paths::place(full, self.ctx).zone >= crate::paths::Zone::Home)
+            self.absolute(env, path)
+                .iter()
+                .any(|full| crate::paths::place(full, self.ctx).zone >= crate::paths::Zone::Home)
         };
         match opts.operands.as_slice() {
             paths if paths.iter().any(|path| mark::has_glob(path)) => paths.join("\n") + "\n",
@@ -171,7 +138,7 @@ impl Checker<'_> {
         }
         self.effect(env, Effect::Write { path: path.to_owned(), content: Some(content.to_owned()), how });
         for full in self.absolute(env, path) {
-            env.write_file(&full, content.to_owned(), how == How::Append);
+            env.write_file(&full, content, how == How::Append);
         }
     }
 
@@ -181,7 +148,7 @@ impl Checker<'_> {
         match call.name {
             _ if mark::has_hole(&text) => text,
             "rev" => text::reversed(&text),
-            _ => text.lines().rev().map(|line| format!("{line}\n")).collect(),
+            _ => text.lines().rev().flat_map(|line| [line, "\n"]).collect(),
         }
     }
 
@@ -239,8 +206,8 @@ impl Checker<'_> {
     fn patterned(&mut self, env: &mut Env, call: &Call<'_>) -> String {
         let opts = PATTERNED_SPEC.read(call.args);
         if let Some(program) = opts.value("pre") {
-            let argv = program.split_whitespace().map(str::to_owned).collect();
-            self.inner(env, argv, call);
+            let argv: Vec<String> = program.split_whitespace().map(str::to_owned).collect();
+            self.inner(env, &argv, call);
         }
         let skip = usize::from(!opts.has("e f regexp from-file"));
         let files = opts.operands.get(skip..).unwrap_or_default();
@@ -342,7 +309,7 @@ fn sequence(args: &[String]) -> String {
     if to.saturating_sub(from) > 32 {
         return format!("{from}\n{RUN}\n{to}\n");
     }
-    (from..=to).map(|n| format!("{n}\n")).collect()
+    (from..=to).map(|n| n.to_string() + "\n").collect()
 }
 
 /// Programs whose output is meant for `eval`.

@@ -22,6 +22,7 @@ enum Rest {
 }
 
 /// One program that runs another.
+#[derive(Clone, Copy)]
 struct Wrapper {
     /// Names that take this row.
     names: &'static str,
@@ -54,46 +55,25 @@ const fn foreign(wrapper: Wrapper) -> Wrapper {
 }
 
 /// A name of two words is a program and its subcommand.
+#[rustfmt::skip]
 const TABLE: &[Wrapper] = &[
-    with(
-        row(
-            "sudo",
-            "ugpCchDRrtTU",
-            "user group prompt chdir chroot role type host close-from other-user",
-            Rest::Assignments,
-        ),
-        "",
-        "priv.sudo",
-    ),
+    with(row("sudo", "ugpCchDRrtTU", "user group prompt chdir chroot role type host close-from other-user",
+        Rest::Assignments), "", "priv.sudo"),
     with(row("doas", "uC", "", Rest::Assignments), "", "priv.sudo"),
     with(row("pkexec run0 dzdo", "u", "user", Rest::Argv(0)), "", "priv.sudo"),
-    loose(with(
-        row(
-            "su runuser",
-            "csgGuTw",
-            "command shell group session-command supp-group user whitelist-environment",
-            Rest::Dashes(9),
-        ),
-        "c command session-command",
-        "priv.sudo",
-    )),
+    loose(with(row("su runuser", "csgGuTw",
+        "command shell group session-command supp-group user whitelist-environment", Rest::Dashes(9)),
+        "c command session-command", "priv.sudo")),
     with(row("sg", "c", "", Rest::Line(1)), "c", ""),
     with(row("gosu su-exec", "", "", Rest::Argv(1)), "", "priv.sudo"),
-    row(
-        "setpriv",
-        "",
+    row("setpriv", "",
         "reuid regid groups inh-caps ambient-caps bounding-set securebits selinux-label apparmor-profile pdeathsig",
-        Rest::Argv(0),
-    ),
+        Rest::Argv(0)),
     with(row("env", "uCS", "unset chdir split-string", Rest::Assignments), "S split-string", ""),
     row("nice", "n", "adjustment", Rest::Argv(0)),
     row("ionice", "cnpPu", "class classdata pid pgid uid", Rest::Argv(0)),
-    row(
-        "nohup setsid builtin chronic unbuffer fakeroot eatmydata caffeinate proxychains proxychains4 torsocks catchsegv linux32 linux64 rlwrap ts",
-        "",
-        "",
-        Rest::Argv(0),
-    ),
+    row("nohup setsid builtin chronic unbuffer fakeroot eatmydata caffeinate proxychains proxychains4 torsocks catchsegv linux32 linux64 rlwrap ts",
+        "", "", Rest::Argv(0)),
     row("exec", "a", "", Rest::Argv(0)),
     row("timeout gtimeout", "ks", "kill-after signal", Rest::Argv(1)),
     row("time gtime", "fo", "format output", Rest::Argv(0)),
@@ -106,34 +86,21 @@ const TABLE: &[Wrapper] = &[
     row("gdb lldb valgrind heaptrack rr", "", "", Rest::Argv(0)),
     row("perf", "eoFgpt", "event output", Rest::Argv(1)),
     with(row("watch", "nq", "interval equexit", Rest::Line(0)), "", ""),
-    row(
-        "hyperfine concurrently npm-run-all",
-        "wmMrnLPc",
+    row("hyperfine concurrently npm-run-all", "wmMrnLPc",
         "warmup min-runs max-runs runs export-json export-markdown prepare cleanup setup names prefix",
-        Rest::Lines,
-    ),
-    row(
-        "systemd-run",
-        "pMHut",
+        Rest::Lines),
+    row("systemd-run", "pMHut",
         "property unit slice machine host uid gid nice working-directory setenv on-calendar on-active description service-type timer-property",
-        Rest::Argv(0),
-    ),
+        Rest::Argv(0)),
     row("taskset", "", "", Rest::Argv(1)),
     row("chrt", "TPDp", "", Rest::Argv(1)),
-    row(
-        "numactl prlimit cpulimit",
-        "lmpNCi",
-        "membind cpunodebind physcpubind interleave limit pid",
-        Rest::Argv(0),
-    ),
+    row("numactl prlimit cpulimit", "lmpNCi", "membind cpunodebind physcpubind interleave limit pid",
+        Rest::Argv(0)),
     row("runcon setarch", "turlc", "type user role range", Rest::Argv(1)),
     row("xvfb-run dbus-run-session", "nsefpw", "server-num server-args error-file auth-file", Rest::Argv(0)),
     row("busybox toybox", "", "", Rest::Argv(0)),
-    loose(with(
-        row("script", "cIOBTmoE", "command log-in log-out log-io log-timing", Rest::Dashes(9)),
-        "c command",
-        "",
-    )),
+    loose(with(row("script", "cIOBTmoE", "command log-in log-out log-io log-timing", Rest::Dashes(9)),
+        "c command", "")),
     row("dumb-init tini", "pes", "rewrite", Rest::Argv(0)),
     row("entr", "", "", Rest::Argv(0)),
     with(row("xterm rxvt urxvt konsole alacritty kitty", "T", "title workdir", Rest::Dashes(9)), "", ""),
@@ -169,12 +136,8 @@ const TABLE: &[Wrapper] = &[
     foreign(row("docker run", "aceEhlmpuvw", CONTAINER_LONG, Rest::Argv(2))),
     foreign(row("podman run", "aceEhlmpuvw", CONTAINER_LONG, Rest::Argv(2))),
     foreign(row("docker-compose exec", "euw", "env user workdir index", Rest::Argv(2))),
-    foreign(row(
-        "docker-compose run",
-        "euwvp",
-        "env user workdir name volume publish entrypoint label",
-        Rest::Argv(2),
-    )),
+    foreign(row("docker-compose run", "euwvp", "env user workdir name volume publish entrypoint label",
+        Rest::Argv(2))),
     foreign(row("docker compose", "fp", "file project-name", Rest::Argv(3))),
     foreign(row("kubectl exec", "ncf", "namespace container filename context kubeconfig", Rest::Dashes(2))),
     foreign(row("oc exec", "nc", "namespace container context", Rest::Dashes(2))),
@@ -191,7 +154,7 @@ impl Checker<'_> {
     /// Runs the command inside a wrapper; `None` if the program is not one.
     pub(super) fn wrapper(&mut self, env: &mut Env, call: &Call<'_>) -> Option<String> {
         match call.name {
-            "command" => return self.command_builtin(env, call),
+            "command" => return Some(self.command_builtin(env, call)),
             "xargs" => return Some(self.xargs(env, call)),
             "parallel" | "sem" => return Some(self.parallel(env, call)),
             "ssh" | "slogin" | "autossh" | "mosh" => return Some(self.ssh(env, call)),
@@ -251,7 +214,7 @@ impl Checker<'_> {
                 let mut inner = env.clone();
                 self.deeper(|checker| checker.shell_code(&mut inner, &from(2).join(" "), call.stdin))
             }
-            Rest::Argv(skip) => self.inner(env, from(skip), call),
+            Rest::Argv(skip) => self.inner(env, &from(skip), call),
             Rest::Assignments => {
                 let mut argv = opts.operands.clone();
                 let saved = std::rc::Rc::clone(&env.vars);
@@ -273,9 +236,9 @@ impl Checker<'_> {
                 }
                 let shell = argv.is_empty() && (opts.has("s i shell login"));
                 let out = if shell {
-                    self.inner(env, vec!["bash".to_owned()], call)
+                    self.inner(env, &["bash".to_owned()], call)
                 } else {
-                    self.inner(env, argv, call)
+                    self.inner(env, &argv, call)
                 };
                 env.vars = saved;
                 out
@@ -302,16 +265,16 @@ impl Checker<'_> {
                 let command = dashes.filter(|_| call.name != "script").and_then(|at| args.get(at + 1..));
                 let from_stdin = matches!(call.name, "su" | "runuser") && call.stdin.is_some();
                 match command {
-                    Some(words) if !words.is_empty() => self.inner(env, words.to_vec(), call),
-                    _ if from_stdin => self.inner(env, vec!["bash".to_owned()], call),
-                    _ => self.inner(env, from(skip), call),
+                    Some(words) if !words.is_empty() => self.inner(env, words, call),
+                    _ if from_stdin => self.inner(env, &["bash".to_owned()], call),
+                    _ => self.inner(env, &from(skip), call),
                 }
             }
         }
     }
 
     /// Runs `argv` as the command of a wrapper.
-    pub(super) fn inner(&mut self, env: &mut Env, argv: Vec<String>, call: &Call<'_>) -> String {
+    pub(super) fn inner(&mut self, env: &mut Env, argv: &[String], call: &Call<'_>) -> String {
         if argv.is_empty() {
             return call.derived();
         }
@@ -329,12 +292,12 @@ impl Checker<'_> {
         }
     }
 
-    fn command_builtin(&mut self, env: &mut Env, call: &Call<'_>) -> Option<String> {
+    fn command_builtin(&mut self, env: &mut Env, call: &Call<'_>) -> String {
         let opts = Spec::wrapper("", "").read(call.args);
         if opts.has("v V") {
-            return Some(super::text::located(&opts.operands));
+            return super::text::located(&opts.operands);
         }
-        Some(self.inner(env, opts.operands, call))
+        self.inner(env, &opts.operands, call)
     }
 
     fn ssh(&mut self, env: &mut Env, call: &Call<'_>) -> String {
@@ -343,10 +306,10 @@ impl Checker<'_> {
             if let Some((name, value)) = option.split_once(['=', ' '])
                 && ["proxycommand", "localcommand", "knownhostscommand"]
                     .contains(&name.to_lowercase().as_str())
-                {
-                    let mut inner = env.clone();
-                    self.deeper(|checker| checker.shell_code(&mut inner, value, None));
-                }
+            {
+                let mut inner = env.clone();
+                self.deeper(|checker| checker.shell_code(&mut inner, value, None));
+            }
         }
         let Some(host) = opts.operands.first() else { return String::new() };
         let words = opts.operands.get(1..).unwrap_or_default();
@@ -385,38 +348,11 @@ fn refined(call: &Call<'_>) -> bool {
 
 /// Whether the two names of a row are a program and its subcommand.
 fn is_subcommand(wrapper: &Wrapper) -> bool {
+    #[rustfmt::skip]
     const PROGRAMS: &[&str] = &[
-        "uv",
-        "poetry",
-        "pipenv",
-        "pdm",
-        "hatch",
-        "rye",
-        "bundle",
-        "conda",
-        "direnv",
-        "rustup",
-        "npm",
-        "yarn",
-        "pnpm",
-        "mise",
-        "asdf",
-        "pyenv",
-        "rbenv",
-        "op",
-        "doppler",
-        "aws-vault",
-        "nix",
-        "git",
-        "docker",
-        "podman",
-        "docker-compose",
-        "kubectl",
-        "oc",
-        "lxc",
-        "multipass",
-        "vagrant",
-        "fly",
+        "uv", "poetry", "pipenv", "pdm", "hatch", "rye", "bundle", "conda", "direnv", "rustup", "npm",
+        "yarn", "pnpm", "mise", "asdf", "pyenv", "rbenv", "op", "doppler", "aws-vault", "nix", "git",
+        "docker", "podman", "docker-compose", "kubectl", "oc", "lxc", "multipass", "vagrant", "fly",
     ];
     wrapper.names.split(' ').next().is_some_and(|first| PROGRAMS.contains(&first))
 }

@@ -33,12 +33,12 @@ impl Checker<'_> {
         let bare = Call { stdin: None, ..*call };
         let Some(mark) = replace.filter(|mark| !mark.is_empty()) else {
             command.extend(items);
-            return self.inner(env, command, &bare);
+            return self.inner(env, &command, &bare);
         };
         let mut out = String::new();
         for item in items.iter().take(ITEMS_MAX) {
-            let argv = command.iter().map(|word| word.replace(mark, item)).collect();
-            out.push_str(&self.inner(env, argv, &bare));
+            let argv: Vec<String> = command.iter().map(|word| word.replace(mark, item)).collect();
+            out.push_str(&self.inner(env, &argv, &bare));
         }
         out
     }

@@ -142,7 +142,7 @@ impl Parser<'_> {
             }
             self.pos += if both { 2 } else { 1 };
             if both {
-                let word = Word { parts: vec![Part::Bare("1".into())], span: command.span };
+                let word = Word { parts: vec![Part::Bare("1".into())] };
                 command.redirects.push(Redirect {
                     fd: Some(2),
                     op: RedirectOp::DupOut,
@@ -158,16 +158,15 @@ impl Parser<'_> {
         self.count()?;
         self.blanks();
         let start = self.pos;
-        let kind = match self.compound()? {
-            Some(kind) => kind,
-            None => return self.simple(start),
-        };
+        let Some(kind) = self.compound()? else { return self.simple(start) };
         let mut redirects = Vec::new();
         // A function's own redirections were read with its body.
-        while !matches!(kind, Kind::Function { .. } | Kind::Coproc(_)) {
+        if !matches!(kind, Kind::Function { .. } | Kind::Coproc(_)) {
             self.blanks();
-            let Some(redirect) = self.redirect()? else { break };
-            redirects.push(redirect);
+            while let Some(redirect) = self.redirect()? {
+                redirects.push(redirect);
+                self.blanks();
+            }
         }
         Ok(Command { kind, redirects, span: self.span_from(start) })
     }
@@ -191,7 +190,7 @@ impl Parser<'_> {
                     simple.assignments.push(assignment);
                     continue;
                 }
-            } else if self.may_declare(&simple) && self.array_follows() {
+            } else if may_declare(&simple) && self.array_follows() {
                 simple.arrays.extend(self.assignment()?);
                 continue;
             }
@@ -205,10 +204,6 @@ impl Parser<'_> {
             return Err(self.unexpected("token where a command begins"));
         }
         Ok(Command { kind: Kind::Simple(simple), redirects, span: self.span_from(start) })
-    }
-
-    fn may_declare(&self, simple: &Simple) -> bool {
-        simple.words.first().and_then(Word::bare).is_some_and(|name| DECLARERS.contains(&name))
     }
 
     fn array_follows(&self) -> bool {
@@ -341,4 +336,9 @@ impl Parser<'_> {
         let target = Target::Word(self.word()?);
         Ok(Some(Redirect { fd, op: *op, target }))
     }
+}
+
+/// Whether operands may be array assignments.
+fn may_declare(simple: &Simple) -> bool {
+    simple.words.first().and_then(Word::bare).is_some_and(|name| DECLARERS.contains(&name))
 }

@@ -42,11 +42,12 @@ impl Parser<'_> {
 
     fn parenthesis(&mut self) -> Parsed<Kind> {
         if self.peek_at(1) == Some(b'(')
-            && let Some(end) = self.arith_end(self.pos + 2) {
-                let word = self.arith_word(self.pos + 2, end)?;
-                self.pos = end + 2;
-                return Ok(Kind::Arith(word));
-            }
+            && let Some(end) = self.arith_end(self.pos + 2)
+        {
+            let word = self.arith_word(self.pos + 2, end)?;
+            self.pos = end + 2;
+            return Ok(Kind::Arith(word));
+        }
         self.pos += 1;
         let script = self.body()?;
         self.expect_paren()?;

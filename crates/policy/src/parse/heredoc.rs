@@ -104,7 +104,7 @@ impl Parser<'_> {
         let text = if doc.strip_tabs { &stripped } else { body };
         let span = self.span_from(start);
         if !doc.expand || !text.contains(['$', '`', '\\']) {
-            return Ok(Word { parts: vec![Part::Quoted(text.to_owned())], span });
+            return Ok(Word { parts: vec![Part::Quoted(text.to_owned())] });
         }
         let origin = match self.origin {
             Origin::At(_) if !doc.strip_tabs => Origin::At(self.at(start)),

@@ -47,7 +47,7 @@ pub(crate) fn parse(text: &str, origin: Origin, depth: u32) -> Parsed<Script> {
 pub(crate) fn parse_heredoc(text: &str, origin: Origin, depth: u32) -> Parsed<Word> {
     let mut parser = Parser::new(text, origin, depth);
     let parts = parser.double_quoted(word::Until::End)?;
-    Ok(Word { parts, span: parser.span_from(0) })
+    Ok(Word { parts })
 }
 
 /// How positions in a text become positions in the line.

@@ -46,9 +46,8 @@ impl Parser<'_> {
     }
 
     fn word_until(&mut self, until: Until) -> Parsed<Word> {
-        let start = self.pos;
         let parts = self.parts(until)?;
-        Ok(Word { parts, span: self.span_from(start) })
+        Ok(Word { parts })
     }
 
     /// Parts up to `until`, which is not consumed.
@@ -228,10 +227,14 @@ impl Parser<'_> {
                 self.pos += 1;
                 self.double_quotes()?
             }
-            _ => if let Some(part) = self.plain_param() { part } else {
-                self.pos += 1;
-                Part::Quoted("$".to_owned())
-            },
+            _ => {
+                if let Some(part) = self.plain_param() {
+                    part
+                } else {
+                    self.pos += 1;
+                    Part::Quoted("$".to_owned())
+                }
+            }
         };
         parts.push(part);
         Ok(())

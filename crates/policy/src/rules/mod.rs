@@ -49,9 +49,9 @@ pub fn rules_page() -> String {
             Decision::Ask => "ask",
             Decision::Allow => "allow",
         };
-        out.push_str(&format!("\n### `{}` ({decision})\n\n{}.", rule.id, capital(rule.reason)));
+        out.extend(["\n### `", rule.id, "` (", decision, ")\n\n", &capital(rule.reason), "."]);
         if !rule.instead.is_empty() {
-            out.push_str(&format!(" Instead: {}.", rule.instead));
+            out.extend([" Instead: ", rule.instead, "."]);
         }
         out.push('\n');
         list(&mut out, "Matches", rule.must);
@@ -64,7 +64,7 @@ fn list(out: &mut String, title: &str, examples: &[&str]) {
     if examples.is_empty() {
         return;
     }
-    out.push_str(&format!("\n{title}:\n\n"));
+    out.extend(["\n", title, ":\n\n"]);
     for example in examples {
         out.push_str("```sh\n");
         out.push_str(example);

@@ -1,12 +1,19 @@
 //! What code of other languages does that the machine feels: a scan for calls of known functions, with the
 //! arguments that can be read. Strings that only are printed are data, and are not looked at.
 
+mod lexer;
+mod names;
+mod shapes;
+
+use lexer::{Token, tokens};
+use names::{AMBIGUOUS, DELETE_CALLS, FILE_OWNERS, SHELL_CALLS};
+
 use super::lang::Language;
 use crate::mark::RUN;
 
 /// Something that code does.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Sink {
+pub(in crate::model) enum Sink {
     Shell(String),
     Argv(Vec<String>),
     Delete {
@@ -27,23 +34,13 @@ pub(super) enum Sink {
     Code(String),
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Token {
-    /// A name with its dots, `::` and `->`.
-    Name(String),
-    Text(String),
-    /// What stands in backticks where those run a shell.
-    Run(String),
-    Mark(char),
-}
-
 /// Finds the sinks of `code`.
-pub(super) fn scan(code: &str, language: Language, home: &str) -> Vec<Sink> {
+pub(in crate::model) fn scan(code: &str, language: Language, home: &str) -> Vec<Sink> {
     let tokens = tokens(code, language);
     let mut scan = Scan { tokens: &tokens, language, home, constants: Vec::new(), found: Vec::new() };
     scan.all();
     let Scan { mut found, .. } = scan;
-    shapes(code, &tokens, language, &mut found);
+    shapes::find(code, &tokens, language, &mut found);
     found
 }
 
@@ -54,116 +51,6 @@ struct Scan<'a> {
     constants: Vec<(String, String)>,
     found: Vec<Sink>,
 }
-
-const SHELL_CALLS: &[&str] = &[
-    "system",
-    "popen",
-    "getoutput",
-    "getstatusoutput",
-    "exec",
-    "execSync",
-    "spawn",
-    "spawnSync",
-    "execFile",
-    "execFileSync",
-    "shell_exec",
-    "passthru",
-    "proc_open",
-    "pcntl_exec",
-    "execute",
-    "run",
-    "call",
-    "Popen",
-    "check_call",
-    "check_output",
-    "popen2",
-    "popen3",
-    "popen4",
-    "capture2",
-    "capture2e",
-    "capture3",
-    "execl",
-    "execlp",
-    "execv",
-    "execvp",
-    "execvpe",
-    "spawnl",
-    "spawnlp",
-    "spawnv",
-    "spawnvp",
-    "posix_spawn",
-    "sh",
-    "$",
-    "shell",
-    "shell-command",
-    "script",
-    "call-process",
-    "ShellExecute",
-];
-/// Of these, names that mean something else unless they belong to one of the owners.
-const AMBIGUOUS: &[(&str, &[&str])] = &[
-    ("run", &["subprocess", "sp", "Deno", "execa", "invoke"]),
-    ("call", &["subprocess", "sp"]),
-    ("spawn", &["pty", "child_process", "cp", "", "Process", "Bun", "require", "Open3"]),
-    ("exec", &["child_process", "cp", "", "Kernel", "os", "require", "shell", "Process"]),
-    ("execute", &["os"]),
-    ("sh", &["", "FileUtils"]),
-    ("$", &["", "Bun"]),
-    ("shell", &[""]),
-];
-const DELETE_CALLS: &[(&str, bool)] = &[
-    ("rmtree", true),
-    ("remove_tree", true),
-    ("rm_rf", true),
-    ("rm_r", true),
-    ("remove_dir", true),
-    ("remove_entry", true),
-    ("remove_entry_secure", true),
-    ("rmSync", true),
-    ("rimraf", true),
-    ("rimrafSync", true),
-    ("removeSync", true),
-    ("emptyDirSync", true),
-    ("remove_dir_all", true),
-    ("rmdirSync", true),
-    ("delete-directory", true),
-    ("rm", true),
-    ("removeAll", true),
-    ("deleteRecursive", true),
-    ("rmdir", false),
-    ("unlink", false),
-    ("unlinkSync", false),
-    ("remove", false),
-    ("removedirs", false),
-    ("delete", false),
-    ("safe_unlink", false),
-    ("delete-file", false),
-    ("secure_delete", true),
-    ("rm_f", false),
-    ("del", true),
-    ("deleteSync", true),
-    ("unlink_recursive", true),
-];
-/// Owners whose `remove`, `rm`, `delete` and `rmdir` are about files.
-const FILE_OWNERS: &[&str] = &[
-    "os",
-    "fs",
-    "File",
-    "Dir",
-    "FileUtils",
-    "shutil",
-    "Path",
-    "pathlib",
-    "promises",
-    "fsPromises",
-    "fse",
-    "",
-    "require",
-    "Pathname",
-    "IO",
-    "Deno",
-    "path",
-];
 
 impl Scan<'_> {
     fn all(&mut self) {
@@ -376,7 +263,8 @@ impl Scan<'_> {
                 | "t"
                 | "nil"
         );
-        let prefix = matches!(name, "r" | "f" | "b" | "u") && !matches!(self.tokens.get(at + 1), Some(Token::Text(_)));
+        let prefix =
+            matches!(name, "r" | "f" | "b" | "u") && !matches!(self.tokens.get(at + 1), Some(Token::Text(_)));
         if !(wraps && (called || last == "glob")) && (!literal || prefix) && !keyword {
             out.push(RUN);
         }
@@ -391,8 +279,13 @@ impl Scan<'_> {
             .is_none_or(|(_, owners)| owners.contains(&owner));
         let python_exec = self.language == Language::Python && last == "exec" && owner.is_empty();
         let awk_only = self.language != Language::Awk || last == "system";
-        let evals = matches!(last, "eval" | "exec" | "instance_eval" | "Function" | "runInThisContext" | "assert");
-        if evals && (python_exec || last != "exec") && !first.trim().is_empty() && !crate::mark::has_hole(&first) {
+        let evals =
+            matches!(last, "eval" | "exec" | "instance_eval" | "Function" | "runInThisContext" | "assert");
+        if evals
+            && (python_exec || last != "exec")
+            && !first.trim().is_empty()
+            && !crate::mark::has_hole(&first)
+        {
             self.found.push(Sink::Code(first));
             return;
         }
@@ -471,330 +364,4 @@ impl Scan<'_> {
             _ => {}
         }
     }
-}
-
-/// What is recognised by words that occur together.
-fn shapes(code: &str, tokens: &[Token], language: Language, found: &mut Vec<Sink>) {
-    let names = |wanted: &[&str]| {
-        tokens.iter().any(|token| match token {
-            Token::Name(name) => name.split(['.', ':', '>', '-', '$']).any(|part| wanted.contains(&part)),
-            _ => false,
-        })
-    };
-    let texts = |test: &dyn Fn(&str) -> bool| {
-        tokens.iter().any(|token| matches!(token, Token::Text(text) | Token::Run(text) if test(text)))
-    };
-    let squeezed: String = code.chars().filter(|c| !c.is_whitespace()).collect();
-    let forks = names(&["fork"])
-        || (language == Language::JavaScript && names(&["spawn", "exec"]) && squeezed.contains("__filename"));
-    let endless = [
-        "whileTrue",
-        "while1",
-        "while(1)",
-        "while(true)",
-        "whiletrue",
-        "forkwhile",
-        "whilefork",
-        "loop{",
-        "loopdo",
-        "for(;;)",
-        "until0",
-        "while(fork",
-        "forkuntil",
-        "iter(int",
-        "itertools.count",
-        "foriinrange(",
-        "1while",
-        "fork;fork",
-        "setInterval",
-    ]
-    .iter()
-    .any(|shape| squeezed.contains(shape));
-    if forks && endless {
-        found.push(Sink::Bomb);
-    }
-    let connects = names(&[
-        "socket",
-        "Socket",
-        "TCPSocket",
-        "UDPSocket",
-        "connect",
-        "createConnection",
-        "fsockopen",
-        "INET",
-        "create_connection",
-        "stream_socket_client",
-        "pfsockopen",
-    ]) || texts(&|text| text.starts_with("/inet/tcp") || text.starts_with("/inet/udp"));
-    let shells = texts(&|text| {
-        let name = text.split_whitespace().next().unwrap_or_default().rsplit('/').next().unwrap_or_default();
-        super::shell::SHELLS.contains(&name) || matches!(name, "cmd.exe" | "powershell.exe" | "cmd")
-    });
-    let wires = names(&[
-        "dup2",
-        "subprocess",
-        "pty",
-        "spawn",
-        "exec",
-        "popen",
-        "proc_open",
-        "system",
-        "fdopen",
-        "reopen",
-        "popen3",
-        "IO",
-        "execl",
-        "STDIN",
-        "execve",
-        "shell_exec",
-        "pipe",
-        "execute",
-    ]) || language == Language::Awk;
-    let steered = found.iter().any(|sink| match sink {
-        Sink::Shell(code) => crate::mark::is_opaque(code),
-        Sink::Argv(argv) => argv.first().is_some_and(|program| crate::mark::is_opaque(program)),
-        _ => false,
-    });
-    if connects && ((shells && wires) || steered) {
-        found.push(Sink::ReverseShell);
-    }
-    let fetches = names(&[
-        "urlopen",
-        "urlretrieve",
-        "requests",
-        "httpx",
-        "fetch",
-        "LWP",
-        "HTTP",
-        "URI",
-        "open_uri",
-        "file_get_contents",
-        "https",
-        "axios",
-        "curl_exec",
-        "aiohttp",
-        "urllib",
-        "Net",
-    ]) && (texts(&|text| text.contains("://")) || names(&["get"]));
-    let modules = ["http", "https", "node:http", "node:https"];
-    let fetches = fetches
-        || texts(&|text| modules.contains(&text))
-        || (names(&["get", "getstore"]) && texts(&|text| text.starts_with("http")));
-    let evals = names(&[
-        "eval",
-        "exec",
-        "compile",
-        "instance_eval",
-        "Function",
-        "class_eval",
-        "load",
-        "loads",
-        "runInThisContext",
-        "execSync",
-        "dostring",
-        "loadstring",
-        "assert",
-        "create_function",
-    ]);
-    if fetches && evals {
-        found.push(Sink::RemoteCode);
-    }
-    let decodes = names(&[
-        "b64decode",
-        "atob",
-        "a85decode",
-        "unhexlify",
-        "fromhex",
-        "decode64",
-        "base64_decode",
-        "decompress",
-        "marshal",
-        "unpack",
-        "fromCharCode",
-        "gzinflate",
-        "str_rot13",
-        "urlsafe_b64decode",
-        "b32decode",
-        "decode",
-    ]);
-    if evals && decodes && names(&["eval", "exec", "system", "Function", "instance_eval"]) {
-        found.push(Sink::OpaqueCode);
-    }
-    let posts =
-        names(&["post", "put", "send", "sendall", "request", "urlopen", "upload", "sendto", "Post", "write"]);
-    let posts = posts || texts(&|text| matches!(text, "POST" | "PUT" | "PATCH"));
-    if connects || (fetches && posts) || names(&["requests"]) {
-        found.insert(0, Sink::Connects);
-    }
-}
-
-fn tokens(code: &str, language: Language) -> Vec<Token> {
-    let chars: Vec<char> = code.chars().collect();
-    let mut lexer = Lexer { chars: &chars, pos: 0, language, tokens: Vec::new() };
-    while lexer.pos < chars.len() {
-        lexer.next();
-    }
-    lexer.tokens
-}
-
-struct Lexer<'a> {
-    chars: &'a [char],
-    pos: usize,
-    language: Language,
-    tokens: Vec<Token>,
-}
-
-impl Lexer<'_> {
-    fn peek(&self, offset: usize) -> char {
-        self.chars.get(self.pos + offset).copied().unwrap_or('\0')
-    }
-
-    fn next(&mut self) {
-        let c = self.peek(0);
-        let hash = !matches!(self.language, Language::JavaScript | Language::Lua | Language::Other);
-        match c {
-            '\n' => self.mark(c),
-            c if c.is_whitespace() => self.pos += 1,
-            '#' if hash && !matches!(self.tokens.last(), Some(Token::Mark('$'))) => self.skip_line(),
-            '/' if self.peek(1) == '/' && matches!(self.language, Language::JavaScript | Language::Php) => {
-                self.skip_line();
-            }
-            '\'' | '"' => self.string(c),
-            '`' if self.language == Language::JavaScript => self.string(c),
-            '`' => {
-                self.string(c);
-                if let Some(Token::Text(code)) = self.tokens.pop() {
-                    self.tokens.push(Token::Run(code));
-                }
-            }
-            '%' | 'q' if self.percent() => {}
-            c if c.is_alphanumeric()
-                || c == '_'
-                || (c == '$' && (self.peek(1).is_alphabetic() || self.peek(1) == '_')) =>
-            {
-                self.word();
-            }
-            '-' if self.peek(1).is_ascii_digit() => self.word(),
-            c => self.mark(c),
-        }
-    }
-
-    fn mark(&mut self, c: char) {
-        self.pos += 1;
-        self.tokens.push(Token::Mark(c));
-    }
-
-    fn skip_line(&mut self) {
-        while self.pos < self.chars.len() && self.peek(0) != '\n' {
-            self.pos += 1;
-        }
-    }
-
-    /// `%x(…)`, `qx{…}`, `q(…)`, `qq{…}`, `%w[…]`; false if none begins here.
-    fn percent(&mut self) -> bool {
-        let before = self
-            .pos
-            .checked_sub(1)
-            .and_then(|i| self.chars.get(i))
-            .is_some_and(|c| c.is_alphanumeric() || *c == '_');
-        let (prefix, runs) = match (self.peek(0), self.peek(1), self.language) {
-            ('%', 'x', Language::Ruby) => (2, true),
-            ('%', 'q' | 'Q' | 'w', Language::Ruby) => (2, false),
-            ('q', 'x', Language::Perl) => (2, true),
-            ('q', 'q' | 'w', Language::Perl) => (2, false),
-            ('q', _, Language::Perl) => (1, false),
-            _ => return false,
-        };
-        let close = match self.peek(prefix) {
-            '(' => ')',
-            '{' => '}',
-            '[' => ']',
-            '<' => '>',
-            c @ ('/' | '|' | '!') => c,
-            _ => return false,
-        };
-        if before {
-            return false;
-        }
-        self.pos += prefix + 1;
-        let start = self.pos;
-        while self.pos < self.chars.len() && self.peek(0) != close {
-            self.pos += 1;
-        }
-        let text: String = self.chars.get(start..self.pos).unwrap_or_default().iter().collect();
-        self.pos += 1;
-        self.tokens.push(if runs { Token::Run(text) } else { Token::Text(text) });
-        true
-    }
-
-    fn string(&mut self, quote: char) {
-        let triple = self.language == Language::Python && self.peek(1) == quote && self.peek(2) == quote;
-        let width = if triple { 3 } else { 1 };
-        self.pos += width;
-        let mut text = String::new();
-        while self.pos < self.chars.len() {
-            let c = self.peek(0);
-            if c == quote && (!triple || (self.peek(1) == quote && self.peek(2) == quote)) {
-                break;
-            }
-            if c == '\\' {
-                text.push(c);
-                text.extend(self.chars.get(self.pos + 1));
-                self.pos += 2;
-                continue;
-            }
-            text.push(c);
-            self.pos += 1;
-        }
-        self.pos += width;
-        let interpolated = quote != '\'' && ["#{", "${"].iter().any(|open| text.contains(open));
-        let text = if text.contains('\\') {
-            crate::text::unescape(&text, crate::text::Escapes::AnsiC)
-        } else {
-            text
-        };
-        let text = if interpolated { holes(&text) } else { text };
-        self.tokens.push(Token::Text(text));
-    }
-
-    fn word(&mut self) {
-        let start = self.pos;
-        self.pos += 1;
-        loop {
-            let c = self.peek(0);
-            let next = self.peek(1);
-            let joins = (c == '.' || c == '?') && next.is_alphabetic()
-                || (c == ':' && next == ':')
-                || (c == '-' && (next == '>' || next.is_alphabetic() && self.language == Language::Other));
-            if c.is_alphanumeric() || c == '_' {
-                self.pos += 1;
-            } else if joins {
-                self.pos += if c == ':' || next == '>' { 2 } else { 1 };
-            } else {
-                break;
-            }
-        }
-        let name: String = self.chars.get(start..self.pos).unwrap_or_default().iter().collect();
-        let number = name.starts_with(|c: char| c.is_ascii_digit() || c == '-');
-        self.tokens.push(if number { Token::Text(name) } else { Token::Name(name) });
-    }
-}
-
-/// Interpolated expressions in a string are not known.
-fn holes(text: &str) -> String {
-    let mut out = String::new();
-    let mut chars = text.chars().peekable();
-    while let Some(c) = chars.next() {
-        if matches!(c, '#' | '$') && chars.peek() == Some(&'{') {
-            for inner in chars.by_ref() {
-                if inner == '}' {
-                    break;
-                }
-            }
-            out.push(RUN);
-        } else {
-            out.push(c);
-        }
-    }
-    out
 }
