@@ -43,9 +43,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         )]
         let start = std::time::Instant::now();
         let verdict = policy.check(&request);
-        let us = u64::try_from(start.elapsed().as_nanos())? / 100;
+        let us = f64::from(u32::try_from(start.elapsed().as_nanos() / 100)?) / 10.0;
         let rules: Vec<&str> = verdict.findings.iter().map(|finding| finding.rule.as_str()).collect();
-        let answer = serde_json::json!({ "id": query.id, "verdict": verdict.decision, "us": us as f64 / 10.0, "rules": rules });
+        let answer =
+            serde_json::json!({ "id": query.id, "verdict": verdict.decision, "us": us, "rules": rules });
         writeln!(out, "{answer}")?;
     }
     Ok(())

@@ -208,70 +208,31 @@ mod tests {
     }
 
     #[test]
+    #[rustfmt::skip]
     fn a_line_that_cannot_move_the_shell_is_bare() {
         check(
             ShellForm::Bare,
             &[
-                "",
-                "true",
-                "cargo test --workspace",
-                "A=b make",
-                "echo 'cd /'",
-                "git commit -m \"cd /; eval\"",
-                "echo hi > out; ls",
-                "[ -d x ] && ls",
-                "[[ -d x ]] || ls",
-                "for i in 1 2; do echo $i; done",
-                "echo $(ls)",
-                "exec make",
-                "sleep 1 &",
-                "command ls",
-                "f() { ls; }; f",
-                "{ ls | wc; }",
+                "", "true", "cargo test --workspace", "A=b make", "echo 'cd /'",
+                "git commit -m \"cd /; eval\"", "echo hi > out; ls", "[ -d x ] && ls", "[[ -d x ]] || ls",
+                "for i in 1 2; do echo $i; done", "echo $(ls)", "exec make", "sleep 1 &", "command ls",
+                "f() { ls; }; f", "{ ls | wc; }",
             ],
         );
     }
 
     #[test]
+    #[rustfmt::skip]
     fn a_line_that_may_move_the_shell_or_has_a_pipeline_is_wrapped() {
         check(
             ShellForm::Wrapped,
             &[
-                "cd /",
-                "ls && cd x",
-                "c\"\"d /",
-                "\\cd /",
-                "'cd' x",
-                "pushd x",
-                "popd",
-                "eval ls",
-                ". ./env.sh",
-                "source x",
-                "$X y",
-                "\"$X\"",
-                "`x`",
-                "$(x) y",
-                "command cd /",
-                "builtin cd /",
-                "command $X",
-                "f() { cd /; }; f",
-                "{ cd /; }",
-                "if cd x; then ls; fi",
-                "while cd ..; do :; done",
-                "time cd /",
-                "case x in x) cd /;; esac",
-                "a | b",
-                "ls; a | b",
-                "! cd /",
-                "for i in x; do cd $i; done",
-                "alias g=cd",
-                "echo ${ cd /; }",
-                "mapfile -C 'cd /' -c 1 x < y",
-                "c?d x",
-                "{c,}d /",
-                "if",
-                "(",
-                "'",
+                "cd /", "ls && cd x", "c\"\"d /", "\\cd /", "'cd' x", "pushd x", "popd", "eval ls",
+                ". ./env.sh", "source x", "$X y", "\"$X\"", "`x`", "$(x) y", "command cd /", "builtin cd /",
+                "command $X", "f() { cd /; }; f", "{ cd /; }", "if cd x; then ls; fi",
+                "while cd ..; do :; done", "time cd /", "case x in x) cd /;; esac", "a | b", "ls; a | b",
+                "! cd /", "for i in x; do cd $i; done", "alias g=cd", "echo ${ cd /; }",
+                "mapfile -C 'cd /' -c 1 x < y", "c?d x", "{c,}d /", "if", "(", "'",
             ],
         );
         check(
@@ -281,6 +242,7 @@ mod tests {
     }
 
     #[test]
+    #[rustfmt::skip]
     fn a_line_with_a_trap_is_never_wrapped() {
         check(ShellForm::BareCwdUnknown, &["trap 'cd /' EXIT", "trap - EXIT; cd /", "x=$(trap -p); cd y"]);
         check(ShellForm::Bare, &["echo $(trap -p)", "x=$(trap -p) | cat"]);

@@ -4,17 +4,17 @@ use super::request;
 use policy::{ConfigError, Decision, LayerKind, Policy};
 
 fn decide(layers: &[(LayerKind, &str)], line: &str) -> Decision {
-    Policy::with_layers(layers).unwrap().check(&request(line)).decision
+    Policy::with_layers(layers).expect("valid layers").check(&request(line)).decision
 }
 
 fn refused(layers: &[(LayerKind, &str)]) -> ConfigError {
-    Policy::with_layers(layers).unwrap_err()
+    Policy::with_layers(layers).expect_err("refused layers")
 }
 
 /// The example of the documentation.
 fn example() -> String {
     let page = include_str!("../../src/rules/page-head.md");
-    page.split("```toml\n").nth(1).unwrap().split("```").next().unwrap().to_owned()
+    page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).expect("an example").to_owned()
 }
 
 #[test]
