@@ -172,6 +172,8 @@ pub(crate) enum Flow {
 pub(crate) struct Param {
     pub(crate) name: String,
     pub(crate) indirect: bool,
+    /// `${x}`, not `$x`.
+    pub(crate) braced: bool,
     pub(crate) index: Option<Vec<Part>>,
     pub(crate) op: ParamOp,
 }

@@ -15,6 +15,8 @@
 mod ast;
 mod config;
 mod context;
+#[cfg(test)]
+mod differential;
 mod eval;
 mod form;
 mod guard;

@@ -41,6 +41,10 @@ fn product<'a>(tokens: &[Token<'a>], fuel: &mut usize, depth: usize) -> Option<V
     }
     let Some((open, close, commas)) = first_group(tokens) else { return Some(vec![tokens.to_vec()]) };
     let before = tokens.get(..open)?;
+    // Braces come first: of `$x{a,b}` bash makes `$xa` and `$xb`, other variables than the one that was read.
+    if matches!(before.last(), Some(Token::Part(Part::Param(param))) if !param.braced) {
+        return None;
+    }
     let inside = tokens.get(open + 1..close)?;
     let mut middles = Vec::new();
     if commas.is_empty() {

@@ -197,7 +197,7 @@ impl Checker<'_> {
                     if name == "HISTFILE" {
                         self.report("sys.history", name);
                     }
-                    env.set_text(name, "");
+                    env.set(name, Var::Scalar(Vec::new()));
                     Rc::make_mut(&mut env.functions).remove(name);
                 }
             }

@@ -151,7 +151,7 @@ impl Checker<'_> {
                 // `r$@m`: a shell that is given no arguments makes nothing of it.
                 continue;
             }
-            let pieces = self.part(env, part, Context::Command, i == 0);
+            let pieces = self.part(env, part, Context::Command, i == 0 && has_tilde(parts));
             self.pay_for(&pieces, builders.len());
             combine(&mut builders, &pieces, |builder, piece| builder.push(piece, &separators));
             if self.is_exhausted() {
@@ -174,7 +174,7 @@ impl Checker<'_> {
     pub(super) fn text(&mut self, env: &mut Env, parts: &[Part], context: Context) -> Vec<String> {
         let mut texts = vec![String::new()];
         for (i, part) in parts.iter().enumerate() {
-            let pieces = self.part(env, part, context, i == 0);
+            let pieces = self.part(env, part, context, i == 0 && has_tilde(parts));
             self.pay_for(&pieces, texts.len());
             combine(&mut texts, &pieces, |text, piece| match piece {
                 Piece::Split(more) if context == Context::Pattern => text.push_str(&mark::activate(more)),
@@ -197,7 +197,7 @@ impl Checker<'_> {
     fn part(&mut self, env: &mut Env, part: &Part, context: Context, first: bool) -> Vec<Piece> {
         match part {
             Part::Bare(text) => {
-                let text = if first || context == Context::Value {
+                let text = if first || (context == Context::Value && text.contains(":~")) {
                     self.tilde(env, text, context)
                 } else {
                     std::borrow::Cow::Borrowed(text.as_str())
@@ -341,6 +341,15 @@ fn combine<S: Clone>(states: &mut Vec<S>, pieces: &[Piece], apply: impl Fn(&mut 
         }
     }
     *states = out;
+}
+
+/// Whether a tilde that begins a word is expanded: its name must end, unquoted, before anything else begins.
+fn has_tilde(parts: &[Part]) -> bool {
+    match parts {
+        [Part::Bare(_)] => true,
+        [Part::Bare(text), ..] => text.contains('/'),
+        _ => false,
+    }
 }
 
 /// Whether a part is an unquoted or quoted `$@` or `$*`.

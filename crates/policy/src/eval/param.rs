@@ -88,6 +88,7 @@ impl Checker<'_> {
             return self.element(env, name, index);
         }
         match env.vars.get(name) {
+            Some(Var::Scalar(values)) if values.is_empty() => return vec![Value::Text(String::new())],
             Some(Var::Scalar(values)) => return values.iter().cloned().map(Value::Text).collect(),
             Some(Var::Array(items)) => return vec![Value::Text(items.first().cloned().unwrap_or_default())],
             Some(Var::Map(_)) => return vec![Value::Text(String::new())],
@@ -219,8 +220,9 @@ impl Checker<'_> {
         (kind, colon, word, quoted): (char, bool, &[Part], bool),
     ) -> Vec<Value> {
         let text = value.text();
+        let known_unset = matches!(env.vars.get(&param.name), Some(Var::Scalar(values)) if values.is_empty());
         let unset = text == UNSET.to_string();
-        let missing = unset || (colon && text.is_empty());
+        let missing = unset || known_unset || (colon && text.is_empty());
         let given = |checker: &mut Self, env: &mut Env| -> Vec<Value> {
             if quoted {
                 return checker.text(env, word, Context::Value).into_iter().map(Value::Quoted).collect();

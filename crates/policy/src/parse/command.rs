@@ -8,6 +8,8 @@ use crate::ast::{
 
 /// Words that end a list where a command could begin.
 const CLOSERS: &[&str] = &["then", "do", "done", "fi", "elif", "else", "esac", "}"];
+/// Reserved words that begin no command.
+const MISPLACED: &[&str] = &["!", "in", "]]", "then", "do", "done", "fi", "elif", "else", "esac", "}"];
 /// Builtins whose operands may be array assignments.
 const DECLARERS: &[&str] = &["declare", "typeset", "local", "export", "readonly", "eval"];
 
@@ -70,7 +72,8 @@ impl Parser<'_> {
 
     fn at_end_of_list(&self) -> bool {
         match self.peek() {
-            None | Some(b')' | b';' | b'&' | b'|') => true,
+            None | Some(b')' | b';' | b'|') => true,
+            Some(b'&') => self.peek_at(1) != Some(b'>'),
             _ => CLOSERS.contains(&self.plain_word()),
         }
     }
@@ -129,7 +132,7 @@ impl Parser<'_> {
             }
         }
         let mut stages = Vec::new();
-        if prefixed && matches!(self.peek(), None | Some(b'\n' | b';')) {
+        if prefixed && matches!(self.peek(), None | Some(b'\n' | b';' | b'#')) {
             return Ok(Pipeline { stages });
         }
         loop {
@@ -158,6 +161,9 @@ impl Parser<'_> {
         self.count()?;
         self.blanks();
         let start = self.pos;
+        if MISPLACED.contains(&self.plain_word()) {
+            return Err(self.unexpected("reserved word"));
+        }
         let Some(kind) = self.compound()? else { return self.simple(start) };
         let mut redirects = Vec::new();
         // A function's own redirections were read with its body.
@@ -333,7 +339,16 @@ impl Parser<'_> {
             return Ok(Some(Redirect { fd, op: *op, target }));
         }
         self.blanks();
-        let target = Target::Word(self.word()?);
+        if self.peek() == Some(b'#') {
+            return Err(self.unexpected("comment where a file is needed"));
+        }
+        let word = self.word()?;
+        // `< 2>x`: the digits belong to the next redirection.
+        let number = word.bare().is_some_and(|text| text.bytes().all(|b| b.is_ascii_digit()));
+        if number && matches!(self.peek(), Some(b'<' | b'>')) {
+            return Err(self.unexpected("redirection where a file is needed"));
+        }
+        let target = Target::Word(word);
         Ok(Some(Redirect { fd, op: *op, target }))
     }
 }

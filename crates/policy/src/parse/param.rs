@@ -17,7 +17,13 @@ impl Parser<'_> {
         };
         let name = self.slice(self.pos + 1, self.pos + 1 + length).to_owned();
         self.pos += 1 + length;
-        Some(Part::Param(Box::new(Param { name, indirect: false, index: None, op: ParamOp::Plain })))
+        Some(Part::Param(Box::new(Param {
+            name,
+            indirect: false,
+            braced: false,
+            index: None,
+            op: ParamOp::Plain,
+        })))
     }
 
     /// `${…}`, whose dollar is here.
@@ -49,7 +55,7 @@ impl Parser<'_> {
                 .as_deref()
                 .is_some_and(|parts| matches!(parts, [Part::Quoted(text)] if text == "@" || text == "*"));
         let op = if names { ParamOp::Names } else { op };
-        Ok(Part::Param(Box::new(Param { name, indirect, index, op })))
+        Ok(Part::Param(Box::new(Param { name, indirect, braced: true, index, op })))
     }
 
     fn param_name(&mut self) -> Parsed<String> {
