@@ -96,7 +96,7 @@ const PIECES: &[&str] = &[
     "a", "b c", "-x", "/", "é", "'q s'", "\"d s\"", "\\'", "\\\"", "\\ ", "\\\\", "$'\\x41\\n'", "$'a\\'b'", "$x", "${x}", "\"$x\"", "$y", "\"$y\"",
     "${x:-d e}", "${z:-d e}", "\"${z:-d e}\"", "${x:+s}", "${#x}", "${x%l*}", "${x#*a}", "${x##*/}", "${y^^}", "${y,,}", "${x/a/b}",
     "${x//a/}", "${x:1:2}", "${x: -2}", "\"${a[@]}\"", "${a[1]}", "\"${a[*]}\"", "${#a[@]}", "\"$@\"", "$#", "$1", "{a,b}", "{1..3}", "a{b,c}d",
-    "{a}", "{,x}", "{a,{b,c}}", "\"{a,b}\"", "''", "\"\"", "$((1+2*3))", "\"${z:-'q'}\"", "${z:-'q r'}", "\"${x%'l'}\"", "~", "a~", "\\$x", "'$x'",
+    "{a}", "{,x}", "{a,{b,c}}", "\"{a,b}\"", "''", "\"\"", "$((1+2*3))", "\"${z:-'q'}\"", "${z:-'q r'}", "\"${x%'l'}\"", "~/", "a~", "\\$x", "'$x'",
     "\"\\$x\"", "\"a\\b\"", "\"$\"", "%", "=", "${a[@]:1}", "${x@U}", "${!n}", "${z=w}", "\"a\\\nb\"", "a\\\nb", "$\"l\"", "{a..c}", "{3..1}", "x{1,2}y{3,4}",
 ];
 
@@ -134,13 +134,11 @@ fn words_are_the_words_of_bash() {
     for _ in 0..600 {
         lines.push("p ".to_owned() + &random.line(PIECES, 4, &["", " ", ""]));
     }
-    let program: String = lines
-        .iter()
-        .map(|line| {
-            let operands = line.strip_prefix("p ").unwrap_or_default();
-            format!("( {SETUP}p {operands}\n)\nprintf '\\2'\n")
-        })
-        .collect();
+    let mut program = String::new();
+    for line in &lines {
+        let operands = line.strip_prefix("p ").unwrap_or_default();
+        program.extend(["( ", SETUP, "p ", operands, "\n)\nprintf '\\2'\n"]);
+    }
     let prelude = "set -f; p() { [ $# = 0 ] || printf '%s\\1' \"$@\"; }\n";
     let Some((true, printed)) = bash(&[], &format!("{prelude}{program}")) else { return };
     let answers: Vec<&str> = printed.split('\u{2}').collect();

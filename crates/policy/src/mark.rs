@@ -67,7 +67,8 @@ pub(crate) fn is_opaque(text: &str) -> bool {
 
 /// `text` with `*`, `?` and `[` active, as in an unquoted expansion.
 pub(crate) fn activate(text: &str) -> String {
-    if !text.contains(['*', '?', '[']) {
+    // Alone it is the test command.
+    if text == "[" || !text.contains(['*', '?', '[']) {
         return text.to_owned();
     }
     let active = |c| match c {

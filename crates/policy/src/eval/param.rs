@@ -120,7 +120,12 @@ impl Checker<'_> {
             }
             digits if digits.bytes().all(|b| b.is_ascii_digit()) => {
                 match (&env.args, digits.parse::<usize>()) {
-                    (Some(args), Ok(n)) => args.get(n.wrapping_sub(1)).cloned().unwrap_or_default(),
+                    (Some(args), Ok(n)) => match args.get(n.wrapping_sub(1)) {
+                        Some(arg) => arg.clone(),
+                        // An unknown argument may stand for several.
+                        None if args.iter().any(|arg| mark::is_opaque(arg)) => UNSET.to_string(),
+                        None => String::new(),
+                    },
                     _ => UNSET.to_string(),
                 }
             }

@@ -79,17 +79,16 @@ impl Checker<'_> {
             }),
         };
         if let Some(code) = code.filter(|code| self.may_run(code)) {
-            for line in code.lines() {
+            for line in code.replace("\\\n", " ").lines() {
                 let recipe =
                     line.strip_prefix('\t').or_else(|| line.split_once(';').map(|(_, recipe)| recipe));
-                if let Some(recipe) = recipe {
-                    self.run_code(
-                        env,
-                        &recipe
-                            .trim_start_matches(['@', '-', '+'])
-                            .replace("$$", "$")
-                            .replace("$(HOME)", "$HOME"),
-                    );
+                let Some(recipe) = recipe else { continue };
+                let recipe =
+                    recipe.trim_start_matches(['@', '-', '+']).replace("$$", "$").replace("$(HOME)", "$HOME");
+                // A line that only make understands is make's.
+                if crate::parse::parse(&recipe, crate::parse::Origin::Computed(self.span), self.depth).is_ok()
+                {
+                    self.run_code(env, &recipe);
                 }
             }
         }

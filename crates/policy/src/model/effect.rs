@@ -24,6 +24,8 @@ pub(crate) enum How {
 pub(crate) enum Grant {
     /// To nobody in particular.
     Plain,
+    /// To another user than root.
+    Owner,
     /// Write access to everyone.
     World,
     /// The owner's rights to everyone who runs it.
@@ -107,6 +109,10 @@ impl Checker<'_> {
             zone if filtered => (zone >= Zone::Home).then_some("fs.delete.outside"),
             Zone::Home if whole => Some("fs.delete.home"),
             Zone::Home => Some("fs.delete.outside"),
+            // Deep in the system are the parts of one package.
+            Zone::System if path.matches('/').count() > 3 && !is_vital_file(path) => {
+                Some("fs.delete.outside")
+            }
             Zone::System if whole || is_vital_file(path) => Some("fs.delete.system"),
             Zone::System => Some("fs.delete.outside"),
             Zone::Root if whole => Some("fs.delete.root"),
@@ -187,7 +193,8 @@ impl Checker<'_> {
             return self.report(rule, path);
         }
         let vital = place.zone == Zone::System
-            && (grant == Grant::World || (path.starts_with("/etc/") && is_vital_file(path)));
+            && (grant == Grant::World
+                || (grant == Grant::Owner && path.starts_with("/etc/") && is_vital_file(path)));
         let rule = match place.zone {
             Zone::Temp | Zone::Inside | Zone::Unknown => None,
             Zone::Workspace => (whole && grant == Grant::World).then_some("fs.perms.open"),

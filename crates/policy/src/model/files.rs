@@ -79,10 +79,11 @@ impl Checker<'_> {
                 // What is moved is not lost, unless the system or a home needs it where it is.
                 let deep = full.split('/').count() > 3 && zone == crate::paths::Zone::System;
                 if deep {
-                    self.effect(
-                        env,
-                        Effect::Delete { path: full.clone(), recursive: false, filtered: false },
-                    );
+                    // A new name beside the old one can be undone.
+                    let parent = |path: &str| path.rsplit_once('/').map(|(dir, _)| dir.to_owned());
+                    let news = target.as_deref().map(|target| self.absolute(env, target)).unwrap_or_default();
+                    let filtered = news.iter().any(|new| parent(new) == parent(&full));
+                    self.effect(env, Effect::Delete { path: full.clone(), recursive: false, filtered });
                 } else if zone > crate::paths::Zone::Workspace || target.as_deref() == Some("/dev/null") {
                     self.effect(env, Effect::Delete { path: full.clone(), recursive: true, filtered: false });
                 } else if matches!(zone, crate::paths::Zone::HomeInner | crate::paths::Zone::Outside) {
@@ -158,7 +159,11 @@ impl Checker<'_> {
             self.set_id(env, &mode, paths, recursive);
         }
         for path in paths {
-            let grant = if call.name == "chmod" { grant_of(&mode) } else { Grant::Plain };
+            let grant = match call.name {
+                "chmod" => grant_of(&mode),
+                "chown" if !mode.starts_with("root") && !mode.starts_with('0') => Grant::Owner,
+                _ => Grant::Plain,
+            };
             let whole = recursive || call.name == "chattr";
             if grant != Grant::SetId {
                 self.effect(env, Effect::Change { path: path.clone(), recursive: whole, grant });

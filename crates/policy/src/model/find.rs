@@ -99,7 +99,7 @@ impl Checker<'_> {
 
     /// Runs what is done with each file that is found.
     fn found(&mut self, env: &mut Env, search: &Search, command: &[String]) {
-        let Some(program) = command.first() else { return };
+        let Some(program) = command.first().filter(|_| !is_placeholder(command)) else { return };
         let deletes = matches!(program.rsplit('/').next(), Some("rm" | "unlink" | "shred" | "rmdir"));
         for root in &search.roots {
             // A deletion of filtered files is a deletion below the root, of what no one knows here.
@@ -139,6 +139,11 @@ impl Checker<'_> {
         self.found(env, &search, &command);
         search.roots.iter().map(|root| found_path(root, search.filtered) + "\n").collect()
     }
+}
+
+/// `command {}`: the builtin is not there for other programs, and a file is rarely one.
+pub(super) fn is_placeholder(command: &[String]) -> bool {
+    command.first().is_some_and(|name| name == "command") && command.get(1).is_none_or(|word| word == "{}")
 }
 
 /// What stands for the files found below `root`.

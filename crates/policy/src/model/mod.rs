@@ -86,6 +86,9 @@ impl Checker<'_> {
         if mark::has_hole(base) && !partly {
             return self.dynamic(env, program, argv, stdin);
         }
+        if mark::has_glob(base) && !base.chars().any(|c| c.is_ascii_alphanumeric()) {
+            return self.dynamic(env, program, argv, stdin);
+        }
         if mark::has_glob(base) {
             return self.globbed(env, base, argv, stdin);
         }

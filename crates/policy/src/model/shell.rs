@@ -161,6 +161,7 @@ impl Checker<'_> {
             self.span = Span { start: *at, end: at.saturating_add(1) };
         }
         match error {
+            ParseError::Syntax { .. } if mark::has_hole(code) => self.report("exec.opaque", ""),
             ParseError::Syntax { .. } => self.report("parse.error", &error.to_string()),
             ParseError::TooDeep { .. } => self.report("limit.depth", ""),
             ParseError::TooMany { .. } => self.report("limit.work", ""),

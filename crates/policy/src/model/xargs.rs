@@ -29,6 +29,9 @@ impl Checker<'_> {
         if command.is_empty() {
             command.push("echo".to_owned());
         }
+        if super::find::is_placeholder(&command) {
+            return RUN.to_string();
+        }
         let items = items(&input, whole || replace.is_some());
         let bare = Call { stdin: None, ..*call };
         let Some(mark) = replace.filter(|mark| !mark.is_empty()) else {
