@@ -141,6 +141,7 @@ fn check_line(checker: &mut Checker<'_>, line: &str) {
             let mut env = Env::new(&checker.ctx.cwd);
             let out = checker.script(&mut env, &script, None);
             checker.shown(&out);
+            checker.at_exit(&mut env);
         }
         Err(error) => checker.unreadable(&error, line),
     }

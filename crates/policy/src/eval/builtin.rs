@@ -331,7 +331,19 @@ impl Checker<'_> {
         let code = args.iter().find(|arg| !arg.starts_with('-') || arg.len() > 2);
         if let (Some(code), true) = (code, args.len() > 1) {
             let mut inner = env.clone();
-            self.deeper(|checker| checker.shell_code(&mut inner, code, None));
+            self.defined(|checker| {
+                checker.deeper(|checker| checker.shell_code(&mut inner, code, None));
+            });
+            // It runs with what is known at the end.
+            self.deferred.push((code.clone(), self.span));
+        }
+    }
+
+    /// Runs the traps of the line, at its end.
+    pub(crate) fn at_exit(&mut self, env: &mut Env) {
+        for (code, span) in std::mem::take(&mut self.deferred) {
+            self.span = span;
+            self.deeper(|checker| checker.shell_code(env, &code, None));
         }
     }
 }

@@ -45,6 +45,8 @@ pub(crate) struct Checker<'p> {
     pub(crate) cap: Decision,
     /// Number of files that process substitutions have made.
     pub(crate) substitutions: u32,
+    /// Traps, and where they were set.
+    pub(crate) deferred: Vec<(String, Span)>,
     fuel: u32,
 }
 
@@ -63,6 +65,7 @@ impl<'p> Checker<'p> {
             calls: Vec::new(),
             cap: Decision::Deny,
             substitutions: 0,
+            deferred: Vec::new(),
             fuel: FUEL,
         }
     }

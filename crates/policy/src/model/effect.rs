@@ -110,7 +110,7 @@ impl Checker<'_> {
             Zone::Home if whole => Some("fs.delete.home"),
             Zone::Home => Some("fs.delete.outside"),
             // Deep in the system are the parts of one package.
-            Zone::System if path.matches('/').count() > 3 && !is_vital_file(path) => {
+            Zone::System if is_deep(path) && !is_vital_file(path) => {
                 Some("fs.delete.outside")
             }
             Zone::System if whole || is_vital_file(path) => Some("fs.delete.system"),
@@ -213,6 +213,10 @@ impl Checker<'_> {
             self.capped(if place.certain { Decision::Deny } else { Decision::Ask }, |c| c.report(rule, path));
         }
     }
+}
+
+fn is_deep(path: &str) -> bool {
+    path.matches('/').count() > 3 && ["/usr/", "/etc/", "/lib"].iter().any(|dir| path.starts_with(dir))
 }
 
 fn is_temp_itself(path: &str, ctx: &crate::context::Context) -> bool {
