@@ -85,7 +85,7 @@ fn is_floating(path: &str) -> bool {
 
 /// Whether a component takes all names: `*`, `.*`, `*.*`, `?*`.
 fn is_wide(part: &str) -> bool {
-    part.contains(STAR) && part.chars().all(|c| c == STAR || c == ANY || c == '.')
+    part.contains(STAR) && part.chars().all(|c| matches!(c, STAR | ANY | mark::CLASS | '.' | '!' | '^' | ']'))
 }
 
 /// Where an absolute path is.

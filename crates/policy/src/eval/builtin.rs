@@ -274,7 +274,8 @@ impl Checker<'_> {
     }
 
     fn read_variables(&mut self, env: &mut Env, call: &Call<'_>) {
-        let opts = Spec::new("adinNptuCcOs", "").read(call.args);
+        let valued = if call.name == "read" { "adinNptu" } else { "dnOsuCc" };
+        let opts = Spec::new(valued, "").read(call.args);
         if let Some(code) = opts.value("C") {
             let mut inner = env.clone();
             self.deeper(|checker| checker.shell_code(&mut inner, code, None));
@@ -301,11 +302,18 @@ impl Checker<'_> {
             [one] => env.set(one, Var::Scalar(lines)),
             many => {
                 let first = lines.first().cloned().unwrap_or_default();
-                let mut words = first.split_whitespace();
-                for name in many {
-                    let word =
-                        words.next().map_or_else(|| mark::taint(&first) + &RUN.to_string(), str::to_owned);
-                    env.set_text(name, word);
+                let separators = super::expand::separators(env);
+                let mut rest = first.as_str();
+                for (i, name) in many.iter().enumerate() {
+                    let split =
+                        if i + 1 < many.len() { rest.split_once(|c| separators.contains(c)) } else { None };
+                    let (word, after) = split.unwrap_or((rest, ""));
+                    let unknown = word.is_empty() && mark::has_hole(&first);
+                    env.set_text(
+                        name,
+                        if unknown { mark::taint(&first) + &RUN.to_string() } else { word.to_owned() },
+                    );
+                    rest = after;
                 }
             }
         }

@@ -374,7 +374,7 @@ fn plain(word: &Word) -> Option<&str> {
 }
 
 /// What unquoted text is split at.
-fn separators(env: &Env) -> String {
+pub(super) fn separators(env: &Env) -> String {
     match env.vars.get("IFS") {
         Some(super::env::Var::Scalar(values)) => values.first().cloned().unwrap_or_default(),
         _ => " \t\n".to_owned(),

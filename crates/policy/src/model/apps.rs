@@ -31,7 +31,7 @@ impl Checker<'_> {
             "man" | "less" | "git-shell" => self.option_code(env, call, "P pager H html"),
             "vagrant" | "ansible" => self.option_code(env, call, "a args c command"),
             "osascript" => {}
-            "gdb" => self.option_code(env, call, "ex eval-command"),
+            "gdb" | "lldb" => self.debugger(env, call),
             "redis-cli" => self.redis(call),
             "ssh-keygen" => {
                 if let Some(path) = Spec::new("fbtCNPmIDnOsVYzrEGMRSTaJjKWZ", "").read(call.args).value("f") {
@@ -92,6 +92,9 @@ impl Checker<'_> {
                 }
             }
         }
+        for shell in opts.operands.iter().filter_map(|word| word.strip_prefix("SHELL=")) {
+            self.run_code(env, shell);
+        }
         for code in opts.values("eval").map(str::to_owned).collect::<Vec<_>>() {
             self.run_code(env, code.rsplit(';').next().unwrap_or_default());
         }
@@ -131,6 +134,26 @@ impl Checker<'_> {
             }
         }
         self.report("sys.schedule", "");
+    }
+
+    fn debugger(&mut self, env: &mut Env, call: &Call<'_>) {
+        let mut args = call.args.iter();
+        while let Some(arg) = args.next() {
+            if arg == "--args" || arg == "--" {
+                let rest: Vec<String> = args.cloned().collect();
+                self.inner(env, &rest, call);
+                return;
+            }
+            let command = match arg.as_str() {
+                "-ex" | "-iex" | "-o" | "-O" | "--eval-command" | "-eval-command" => args.next(),
+                _ => None,
+            };
+            let shell =
+                command.and_then(|text| text.strip_prefix('!').or_else(|| text.strip_prefix("shell ")));
+            if let Some(code) = shell {
+                self.run_code(env, code);
+            }
+        }
     }
 
     fn powershell(&mut self, call: &Call<'_>) {

@@ -110,9 +110,7 @@ impl Checker<'_> {
             Zone::Home if whole => Some("fs.delete.home"),
             Zone::Home => Some("fs.delete.outside"),
             // Deep in the system are the parts of one package.
-            Zone::System if is_deep(path) && !is_vital_file(path) => {
-                Some("fs.delete.outside")
-            }
+            Zone::System if is_deep(path) && !is_vital_file(path) => Some("fs.delete.outside"),
             Zone::System if whole || is_vital_file(path) => Some("fs.delete.system"),
             Zone::System => Some("fs.delete.outside"),
             Zone::Root if whole => Some("fs.delete.root"),

@@ -20,6 +20,7 @@ pub(crate) enum Language {
     /// Some other language: only what all have in common is looked for.
     Other,
     Sql,
+    Tcl,
 }
 
 impl Language {
@@ -34,9 +35,10 @@ impl Language {
             "php" | "php-cgi" => Language::Php,
             "lua" | "luajit" | "texlua" => Language::Lua,
             "awk" | "gawk" | "mawk" | "nawk" | "goawk" => Language::Awk,
-            "osascript" | "Rscript" | "R" | "julia" | "groovy" | "elixir" | "scala" | "tclsh" | "expect"
-            | "wish" | "guile" | "racket" | "sbcl" | "ghc" | "runghc" | "ocaml" | "swift" | "erl"
-            | "jshell" | "clojure" | "octave" | "gnuplot" => Language::Other,
+            "osascript" | "Rscript" | "R" | "julia" | "groovy" | "elixir" | "scala" | "guile" | "racket"
+            | "sbcl" | "ghc" | "runghc" | "ocaml" | "swift" | "erl" | "jshell" | "clojure" | "octave"
+            | "gnuplot" => Language::Other,
+            "tclsh" | "expect" | "wish" => Language::Tcl,
             "psql" | "mysql" | "mariadb" | "sqlite" | "mongo" | "mongosh" | "cqlsh" | "clickhouse-client"
             | "sqlcmd" | "sqlplus" | "duckdb" | "cockroach" | "pgcli" | "mycli" | "litecli" | "bq"
             | "influx" | "neo4j" | "cypher-shell" | "hive" | "beeline" | "impala-shell" | "isql"
@@ -58,6 +60,7 @@ impl Language {
             Language::Php => ("r B R E", Spec::wrapper("rBREfdcStz", "run")),
             Language::Lua => ("e", Spec::wrapper("el", "")),
             Language::Awk => ("e source", Spec::wrapper("fFve", "file field-separator assign source")),
+            Language::Tcl => ("c", Spec::wrapper("cf", "")),
             Language::Other => ("e c eval", Spec::wrapper("ecl", "eval")),
             Language::Sql => (
                 "c e command execute eval q query Q",
@@ -139,12 +142,26 @@ impl Checker<'_> {
         if !self.spend(u32::try_from(code.len() / 8).unwrap_or(u32::MAX)) {
             return;
         }
+        if language == Language::Tcl {
+            return self.tcl(env, &code);
+        }
         let found = sinks::scan(&code, language, &self.ctx.home);
         let sends = found.contains(&Sink::Connects);
         for sink in found {
             match sink {
                 Sink::Code(code) => self.deeper(|checker| checker.foreign(env, &code, language)),
                 sink => self.sink(env, sink, sends),
+            }
+        }
+    }
+
+    /// Commands of Tcl that are commands of the system.
+    fn tcl(&mut self, env: &Env, code: &str) {
+        for command in code.split(['\n', ';', '[', ']', '{', '}']) {
+            let command = command.trim();
+            let run = ["exec ", "spawn ", "system "].iter().find_map(|name| command.strip_prefix(name));
+            if let Some(code) = run {
+                self.run_code(env, code.trim_start_matches("-noecho "));
             }
         }
     }

@@ -58,6 +58,9 @@ impl Checker<'_> {
         let args = |from: usize| Some(std::rc::Rc::new(operands.get(from..).unwrap_or_default().to_vec()));
         if command {
             inner.args = args(2);
+            if let Some(name) = operands.get(1) {
+                inner.set_text("0", name.clone());
+            }
             let Some(code) = operands.first() else { return String::new() };
             let out = self.deeper(|checker| checker.shell_code(&mut inner, code, call.stdin));
             env.files = inner.files;

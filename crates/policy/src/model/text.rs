@@ -163,6 +163,9 @@ impl Checker<'_> {
         if let Some(path) = opts.value("o output") {
             self.effect(env, Effect::Write { path: path.to_owned(), content: None, how: How::Replace });
         }
+        for code in call.args.iter().filter_map(|arg| arg.strip_prefix("+!")) {
+            self.run_code(env, code);
+        }
         let text = self.inputs(env, &opts.operands, call.stdin);
         // Of the lines of a text any may be left, so all are kept; of its bytes only where they are from.
         if opts.has("c bytes") && !text.is_empty() { format!("{}{RUN}", mark::taint(&text)) } else { text }

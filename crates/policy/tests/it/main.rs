@@ -3,8 +3,8 @@
 mod adversarial;
 mod benign;
 mod config;
-mod differential;
 mod families;
+mod lines;
 
 use policy::{Command, Decision, Policy, Request, Verdict};
 

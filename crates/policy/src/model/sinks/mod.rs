@@ -1,6 +1,7 @@
 //! What code of other languages does that the machine feels: a scan for calls of known functions, with the
 //! arguments that can be read. Strings that only are printed are data, and are not looked at.
 
+mod bind;
 mod lexer;
 mod names;
 mod shapes;
@@ -37,7 +38,15 @@ pub(in crate::model) enum Sink {
 /// Finds the sinks of `code`.
 pub(in crate::model) fn scan(code: &str, language: Language, home: &str) -> Vec<Sink> {
     let tokens = tokens(code, language);
-    let mut scan = Scan { tokens: &tokens, language, home, constants: Vec::new(), found: Vec::new() };
+    let mut scan = Scan {
+        tokens: &tokens,
+        language,
+        home,
+        constants: Vec::new(),
+        aliases: Vec::new(),
+        found: Vec::new(),
+    };
+    scan.bind();
     scan.all();
     let Scan { mut found, .. } = scan;
     shapes::find(code, &tokens, language, &mut found);
@@ -49,6 +58,8 @@ struct Scan<'a> {
     language: Language,
     home: &'a str,
     constants: Vec<(String, String)>,
+    /// Names and what they were imported from.
+    aliases: Vec<(String, String)>,
     found: Vec<Sink>,
 }
 
@@ -57,7 +68,10 @@ impl Scan<'_> {
         for at in 0..self.tokens.len() {
             match self.tokens.get(at) {
                 Some(Token::Run(code)) => self.found.push(Sink::Shell(code.clone())),
-                Some(Token::Name(name)) => self.name(at, &name.clone()),
+                Some(Token::Name(name)) => {
+                    let name = self.unaliased(name);
+                    self.name(at, &name);
+                }
                 Some(Token::Mark('|')) if self.language == Language::Awk => self.awk_pipe(at),
                 Some(Token::Mark('>')) if self.language == Language::Awk => {
                     if let Some(Token::Text(path)) = self.tokens.get(at + 1) {
@@ -71,20 +85,33 @@ impl Scan<'_> {
 
     /// `"command" | getline` and `print | "command"`.
     fn awk_pipe(&mut self, at: usize) {
-        if let Some(Token::Text(_)) = self.tokens.get(at + 1) {
-            let code = self.resolve(at + 1, self.statement_end(at + 1));
+        if let Some(Token::Text(program)) = self.tokens.get(at + 1) {
+            let shell = super::shell::SHELLS.contains(&program.rsplit('/').next().unwrap_or_default());
+            let code = if shell {
+                self.resolve(self.statement_start(at), at)
+            } else {
+                self.resolve(at + 1, self.statement_end(at + 1))
+            };
             self.found.push(Sink::Shell(code));
         }
         let after = if matches!(self.tokens.get(at + 1), Some(Token::Mark('&'))) { at + 2 } else { at + 1 };
         let getline = matches!(self.tokens.get(after), Some(Token::Name(name)) if name == "getline");
         if getline {
-            let begins = |token: &Token| matches!(token, Token::Mark(';' | '{' | '}' | '\n' | '(' | '='));
-            let start = self.tokens.iter().take(at).rposition(begins).map_or(0, |before| before + 1);
+            let start = self.statement_start(at);
             let code = self.resolve(start, at);
             if !code.is_empty() {
                 self.found.push(Sink::Shell(code));
             }
         }
+    }
+
+    fn statement_start(&self, at: usize) -> usize {
+        let begins = |token: &Token| match token {
+            Token::Mark(c) => matches!(c, ';' | '{' | '}' | '\n' | '(' | '='),
+            Token::Name(name) => matches!(name.as_str(), "print" | "printf"),
+            _ => false,
+        };
+        self.tokens.iter().take(at).rposition(begins).map_or(0, |before| before + 1)
     }
 
     fn statement_end(&self, from: usize) -> usize {
@@ -114,7 +141,14 @@ impl Scan<'_> {
         } else {
             self.owner_before(at)
         };
-        let Some(args) = self.arguments(at, lisp) else { return };
+        let Some(mut args) = self.arguments(at, lisp) else { return };
+        let owner = match self.receiver(at, last) {
+            Some(text) => {
+                args.insert(0, text);
+                "require"
+            }
+            None => owner,
+        };
         self.call(last, owner, &args);
     }
 
@@ -276,7 +310,7 @@ impl Scan<'_> {
         let owned = AMBIGUOUS
             .iter()
             .find(|(name, _)| *name == last)
-            .is_none_or(|(_, owners)| owners.contains(&owner));
+            .is_none_or(|(_, owners)| owners.contains(&owner) || (owner.is_empty() && self.mentions(owners)));
         let python_exec = self.language == Language::Python && last == "exec" && owner.is_empty();
         let awk_only = self.language != Language::Awk || last == "system";
         let evals =
@@ -320,7 +354,9 @@ impl Scan<'_> {
                 let mode = args.get(1).map_or("", String::as_str);
                 let (mode, path) = match first.strip_prefix('>') {
                     Some(rest) => ("w", rest.trim_start_matches('>').trim()),
-                    None if mode.starts_with('>') => ("w", args.get(2).map_or("", String::as_str)),
+                    None if mode.starts_with('>') => {
+                        ("w", args.get(2).map_or(mode.trim_start_matches('>').trim(), String::as_str))
+                    }
                     None => (mode, first.trim_start_matches('<')),
                 };
                 let writes = mode.starts_with(['w', 'a', 'x']) || mode.contains('+');
@@ -337,6 +373,8 @@ impl Scan<'_> {
             | "file_put_contents" | "write_file" | "truncate" | "truncateSync" => {
                 self.found.push(Sink::Write(first.to_owned()));
             }
+            "write_text" | "write_bytes" => self.found.push(Sink::Write(first.to_owned())),
+            "read_text" | "read_bytes" => self.found.push(Sink::Read(first.to_owned())),
             "write" | "binwrite" if owner == "File" || owner == "IO" => {
                 self.found.push(Sink::Write(first.to_owned()));
             }

@@ -6,15 +6,16 @@ pub(super) const SHELL_CALLS: &[&str] = &[
     "execFileSync", "shell_exec", "passthru", "proc_open", "pcntl_exec", "execute", "run", "call", "Popen",
     "check_call", "check_output", "popen2", "popen3", "popen4", "capture2", "capture2e", "capture3", "execl",
     "execlp", "execv", "execvp", "execvpe", "spawnl", "spawnlp", "spawnv", "spawnvp", "posix_spawn", "sh",
-    "$", "shell", "shell-command", "script", "call-process", "ShellExecute",
+    "$", "shell", "shell-command", "cmd", "script", "call-process", "ShellExecute",
 ];
 /// Of these, names that mean something else unless they belong to one of the owners.
 pub(super) const AMBIGUOUS: &[(&str, &[&str])] = &[
-    ("run", &["subprocess", "sp", "Deno", "execa", "invoke"]),
-    ("call", &["subprocess", "sp"]),
+    ("run", &["subprocess", "Deno", "execa", "invoke"]),
+    ("call", &["subprocess"]),
     ("spawn", &["pty", "child_process", "cp", "", "Process", "Bun", "require", "Open3"]),
     ("exec", &["child_process", "cp", "", "Kernel", "os", "require", "shell", "Process"]),
-    ("execute", &["os"]),
+    ("execute", &["os", "require"]),
+    ("cmd", &["System"]),
     ("sh", &["", "FileUtils"]),
     ("$", &["", "Bun"]),
     ("shell", &[""]),
