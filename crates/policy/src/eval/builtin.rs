@@ -172,6 +172,10 @@ impl Checker<'_> {
     /// Builtins; `None` if the command is not one.
     pub(crate) fn builtin(&mut self, env: &mut Env, call: &Call<'_>) -> Option<String> {
         let args = call.args;
+        let lists = args.iter().all(|arg| arg == "-p" || arg == "-x");
+        if lists && matches!(call.name, "set" | "export" | "declare" | "typeset") {
+            return Some(format!("{}{RUN}", mark::SECRET));
+        }
         match call.name {
             "cd" | "chdir" => self.cd(env, args),
             "pushd" => {

@@ -47,6 +47,8 @@ pub(crate) struct Checker<'p> {
     pub(crate) substitutions: u32,
     /// Traps, and where they were set.
     pub(crate) deferred: Vec<(String, Span)>,
+    /// How often we are in words that an unknown program may run.
+    pub(crate) suffixes: u32,
     fuel: u32,
 }
 
@@ -66,6 +68,7 @@ impl<'p> Checker<'p> {
             cap: Decision::Deny,
             substitutions: 0,
             deferred: Vec::new(),
+            suffixes: 0,
             fuel: FUEL,
         }
     }

@@ -113,6 +113,9 @@ impl Checker<'_> {
                     *sink = Sink::Elsewhere;
                 }
                 let fd = paths.first().and_then(|word| word.parse::<u32>().ok());
+                if fd.is_some_and(|fd| env.fds.get(&fd).is_some_and(|text| text.contains(NET))) {
+                    *sink = Sink::File { paths: vec![format!("/dev/tcp/{}", fd.unwrap_or(0))], append: true };
+                }
                 return fd.is_some_and(|fd| env.fds.get(&fd).is_some_and(|text| text.contains(NET)));
             }
             RedirectOp::Write | RedirectOp::Append | RedirectOp::Both | RedirectOp::DupOut => {

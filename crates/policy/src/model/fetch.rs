@@ -63,8 +63,9 @@ impl Checker<'_> {
                     Some(file) => self.read(env, file.split(';').next().unwrap_or_default()),
                     None => value.clone(),
                 };
-                // A header with a token is how one logs in.
-                if !matches!(name, "H header" | "u user" | "b cookie") || file.is_some() {
+                // A header with a token is how one logs in; a key of the user's is not a token.
+                let login = matches!(name, "H header" | "u user" | "b cookie") && file.is_none();
+                if !login || sent.contains(SECRET) {
                     self.send(env, &sent, "curl");
                 }
             }
@@ -217,6 +218,8 @@ impl Checker<'_> {
         }
         if let Some(data) = call.stdin {
             self.send(env, data, call.name);
+            let words: Vec<String> = data.split_whitespace().map(str::to_owned).collect();
+            self.sent_words(env, &Call { args: &words, ..*call });
         }
         self.sent_words(env, call);
         String::new()

@@ -1,6 +1,7 @@
 //! What programs do: which model a command goes to, and what it prints.
 
 mod apps;
+mod archive;
 mod container;
 mod editors;
 pub(crate) mod effect;
@@ -106,6 +107,10 @@ impl Checker<'_> {
         {
             return self.run_file(env, &code, args, stdin);
         }
+        let script = program.starts_with("/etc/init.d/") || program.starts_with("/etc/rc.d/");
+        if script && args.first().is_some_and(|verb| verb != "status") {
+            self.report("sys.service", program);
+        }
         self.program(env, &Call { name: base, args, stdin })
     }
 
@@ -158,9 +163,16 @@ impl Checker<'_> {
 
     /// An unknown program may run what stands behind it.
     fn suffix(&mut self, env: &mut Env, call: &Call<'_>) {
-        if TEXT_TAKERS.contains(&call.name) {
+        // Looking at every suffix of every suffix would double with each word.
+        if TEXT_TAKERS.contains(&call.name) || self.suffixes >= 2 {
             return;
         }
+        self.suffixes += 1;
+        self.suffix_words(env, call);
+        self.suffixes -= 1;
+    }
+
+    fn suffix_words(&mut self, env: &mut Env, call: &Call<'_>) {
         for (i, word) in call.args.iter().enumerate().take(16) {
             let base = word.rsplit('/').next().unwrap_or_default();
             let whole_command = word.contains(' ') && i > 0 && is_code_option(call.args.get(i - 1));

@@ -25,9 +25,14 @@ const PATTERNED: &[&str] = &["grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack
 /// Of these, what is printed says little of what was read.
 const DIGESTS: &[&str] = &["wc", "md5sum", "sha1sum", "sha256sum", "sha512sum", "file", "cksum"];
 
-const PATTERNED_SPEC: Spec = Spec::new(
-    "ABCefmgtTdDjMr",
-    "regexp file context glob type include exclude exclude-dir max-count color colour after-context before-context pre type-not iglob max-depth replace from-file indent tab arg",
+const GREP: Spec = Spec::new(
+    "ABCefmdD",
+    "regexp file include exclude exclude-dir exclude-from max-count color colour after-context before-context context binary-files label devices directories",
+);
+/// ripgrep and its like, and jq.
+const RIPGREP: Spec = Spec::new(
+    "ABCefmgtTdjMrL",
+    "regexp file context glob type max-count color colour after-context before-context pre type-not iglob max-depth replace from-file indent tab arg ignore-file sort",
 );
 
 impl Checker<'_> {
@@ -207,7 +212,8 @@ impl Checker<'_> {
     }
 
     fn patterned(&mut self, env: &mut Env, call: &Call<'_>) -> String {
-        let opts = PATTERNED_SPEC.read(call.args);
+        let spec = if call.name.ends_with("grep") { GREP } else { RIPGREP };
+        let opts = spec.read(call.args);
         if let Some(program) = opts.value("pre") {
             let argv: Vec<String> = program.split_whitespace().map(str::to_owned).collect();
             self.inner(env, &argv, call);

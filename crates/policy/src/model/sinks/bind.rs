@@ -29,11 +29,15 @@ impl Scan<'_> {
                 _ => None,
             };
             match (word.as_str(), named(1), named(2), named(3)) {
-                ("import", Some(what), Some(by), Some(name)) if by == "as" => self.aliases.push((name, what)),
+                ("import", Some(what), Some(by), Some(name))
+                    if by == "as" && self.aliases.len() < super::CONSTANTS_MAX =>
+                {
+                    self.aliases.push((name, what));
+                }
                 ("for" | "foreach", Some(name), Some(within), _) if within == "in" => {
                     let value = self.resolve(at + 3, self.statement_end(at + 3));
                     if !value.is_empty() {
-                        self.constants.push((name, value));
+                        self.constant(&name, value);
                     }
                 }
                 _ => {}
@@ -54,7 +58,15 @@ impl Scan<'_> {
             _ => None,
         });
         if let Some(text) = text {
-            self.constants.push((name.clone(), text));
+            let name = name.clone();
+            self.constant(&name, text);
+        }
+    }
+
+    /// Keeps what a name stands for.
+    pub(super) fn constant(&mut self, name: &str, value: String) {
+        if self.constants.len() < super::CONSTANTS_MAX && self.aliases.len() < super::CONSTANTS_MAX {
+            self.constants.push((name.to_owned(), value));
         }
     }
 
@@ -91,8 +103,6 @@ impl Scan<'_> {
 
     /// Whether code imports or names a module, so that its functions may stand alone.
     pub(super) fn mentions(&self, modules: &[&str]) -> bool {
-        self.tokens.iter().any(|token| {
-            matches!(token, Token::Name(name) | Token::Text(name) if !name.is_empty() && modules.contains(&name.as_str()))
-        })
+        modules.iter().any(|module| self.words.contains(module))
     }
 }

@@ -2,12 +2,15 @@
 //! arguments that can be read. Strings that only are printed are data, and are not looked at.
 
 mod bind;
+mod calls;
 mod lexer;
 mod names;
 mod shapes;
 
 use lexer::{Token, tokens};
-use names::{AMBIGUOUS, DELETE_CALLS, FILE_OWNERS, SHELL_CALLS};
+use names::{DELETE_CALLS, EVALS, FILE_CALLS, SHELL_CALLS};
+
+use std::collections::HashSet;
 
 use super::lang::Language;
 use crate::mark::RUN;
@@ -38,8 +41,17 @@ pub(in crate::model) enum Sink {
 /// Finds the sinks of `code`.
 pub(in crate::model) fn scan(code: &str, language: Language, home: &str) -> Vec<Sink> {
     let tokens = tokens(code, language);
+    let words = tokens
+        .iter()
+        .filter_map(|token| match token {
+            Token::Name(text) | Token::Text(text) if !text.is_empty() => Some(text.as_str()),
+            _ => None,
+        })
+        .collect();
     let mut scan = Scan {
         tokens: &tokens,
+        words,
+        calls: 0,
         language,
         home,
         constants: Vec::new(),
@@ -53,8 +65,20 @@ pub(in crate::model) fn scan(code: &str, language: Language, home: &str) -> Vec<
     found
 }
 
+/// Longest call or statement that is looked at, in tokens.
+const SPAN_MAX: usize = 512;
+/// Longest text that is put together.
+const TEXT_BYTES_MAX: usize = 4096;
+/// Calls of sinks that are looked at; code with more is not known.
+const CALLS_MAX: usize = 2048;
+/// Names whose values are kept.
+const CONSTANTS_MAX: usize = 128;
+
 struct Scan<'a> {
     tokens: &'a [Token],
+    calls: usize,
+    /// All names and texts, for what code mentions.
+    words: HashSet<&'a str>,
     language: Language,
     home: &'a str,
     constants: Vec<(String, String)>,
@@ -111,25 +135,30 @@ impl Scan<'_> {
             Token::Name(name) => matches!(name.as_str(), "print" | "printf"),
             _ => false,
         };
-        self.tokens.iter().take(at).rposition(begins).map_or(0, |before| before + 1)
+        self.tokens
+            .iter()
+            .take(at)
+            .rev()
+            .take(SPAN_MAX)
+            .position(begins)
+            .map_or(at.saturating_sub(SPAN_MAX), |back| at - back)
     }
 
     fn statement_end(&self, from: usize) -> usize {
         let ends = |token: &Token| matches!(token, Token::Mark(';' | '}' | '\n'));
-        self.tokens
-            .get(from..)
-            .unwrap_or_default()
-            .iter()
-            .position(ends)
-            .map_or(self.tokens.len(), |length| from + length)
+        let rest = self.tokens.get(from..).unwrap_or_default();
+        let length = rest.iter().take(SPAN_MAX).position(ends);
+        from + length.unwrap_or_else(|| rest.len().min(SPAN_MAX))
     }
 
     fn name(&mut self, at: usize, name: &str) {
         if let (Some(Token::Mark('=')), Some(Token::Text(_))) =
             (self.tokens.get(at + 1), self.tokens.get(at + 2))
         {
-            let value = self.resolve(at + 2, self.statement_end(at + 2));
-            self.constants.push((name.trim_start_matches('$').to_owned(), value));
+            if self.constants.len() < CONSTANTS_MAX {
+                let value = self.resolve(at + 2, self.statement_end(at + 2));
+                self.constant(name.trim_start_matches('$'), value);
+            }
             return;
         }
         let parts: Vec<&str> = name.split(['.', ':', '>', '-']).filter(|part| !part.is_empty()).collect();
@@ -141,6 +170,18 @@ impl Scan<'_> {
         } else {
             self.owner_before(at)
         };
+        let known = [SHELL_CALLS, EVALS, FILE_CALLS].iter().any(|names| names.contains(&last))
+            || DELETE_CALLS.iter().any(|(name, _)| *name == last);
+        if !known {
+            return;
+        }
+        if self.calls >= CALLS_MAX {
+            if !self.found.contains(&Sink::OpaqueCode) {
+                self.found.push(Sink::OpaqueCode);
+            }
+            return;
+        }
+        self.calls += 1;
         let Some(mut args) = self.arguments(at, lisp) else { return };
         let owner = match self.receiver(at, last) {
             Some(text) => {
@@ -169,7 +210,7 @@ impl Scan<'_> {
         match self.tokens.get(at + 1) {
             Some(Token::Mark('(')) => {
                 let (mut depth, mut end) = (0_u32, at + 1);
-                for (i, token) in self.tokens.iter().enumerate().skip(at + 1) {
+                for (i, token) in self.tokens.iter().enumerate().skip(at + 1).take(SPAN_MAX) {
                     match token {
                         Token::Mark('(' | '[' | '{') => depth += 1,
                         Token::Mark(')' | ']' | '}') => depth = depth.saturating_sub(1),
@@ -186,7 +227,7 @@ impl Scan<'_> {
                 Some(self.split(at + 1, self.statement_end(at + 1)))
             }
             Some(Token::Mark('[')) if bare => Some(self.split(at + 1, self.statement_end(at + 1))),
-            Some(Token::Name(name)) if bare && name == "glob" => {
+            Some(Token::Name(name)) if bare && (name == "glob" || name.starts_with('$')) => {
                 Some(self.split(at + 1, self.statement_end(at + 1)))
             }
             _ => None,
@@ -218,6 +259,10 @@ impl Scan<'_> {
         let mut out = String::new();
         let mut at = from;
         while at < to {
+            if out.len() > TEXT_BYTES_MAX {
+                out.push(RUN);
+                break;
+            }
             match self.tokens.get(at) {
                 Some(Token::Text(text)) => {
                     let joined = at > from && matches!(self.tokens.get(at - 1), Some(Token::Mark(',' | '/')));
@@ -303,103 +348,5 @@ impl Scan<'_> {
             out.push(RUN);
         }
         0
-    }
-
-    fn call(&mut self, last: &str, owner: &str, args: &[String]) {
-        let first = args.first().cloned().unwrap_or_default();
-        let owned = AMBIGUOUS
-            .iter()
-            .find(|(name, _)| *name == last)
-            .is_none_or(|(_, owners)| owners.contains(&owner) || (owner.is_empty() && self.mentions(owners)));
-        let python_exec = self.language == Language::Python && last == "exec" && owner.is_empty();
-        let awk_only = self.language != Language::Awk || last == "system";
-        let evals =
-            matches!(last, "eval" | "exec" | "instance_eval" | "Function" | "runInThisContext" | "assert");
-        if evals
-            && (python_exec || last != "exec")
-            && !first.trim().is_empty()
-            && !crate::mark::has_hole(&first)
-        {
-            self.found.push(Sink::Code(first));
-            return;
-        }
-        if SHELL_CALLS.contains(&last) && owned && !python_exec && awk_only {
-            let plain: Vec<String> = args.iter().filter(|arg| !arg.is_empty()).cloned().collect();
-            let is_exec = last.starts_with("execl")
-                || last.starts_with("execv")
-                || last.starts_with("spawnl")
-                || last.starts_with("spawnv");
-            // `execvp(file, [name, …])` names the program twice.
-            let argv = if is_exec { plain.get(1..).unwrap_or_default().to_vec() } else { plain.clone() };
-            if argv.len() > 1 && !first.contains(' ') {
-                self.found.push(Sink::Argv(argv));
-            } else if !first.is_empty() {
-                self.found.push(Sink::Shell(first));
-            }
-            return;
-        }
-        if let Some((_, recursive)) = DELETE_CALLS.iter().find(|(name, _)| *name == last) {
-            let ambiguous = matches!(last, "rm" | "remove" | "delete" | "del" | "rmdir" | "unlink");
-            if (!ambiguous || FILE_OWNERS.contains(&owner)) && !first.is_empty() {
-                self.found.push(Sink::Delete { path: first, recursive: *recursive });
-            }
-            return;
-        }
-        self.file_call(last, owner, args, &first);
-    }
-
-    fn file_call(&mut self, last: &str, owner: &str, args: &[String], first: &str) {
-        match last {
-            "open" | "fopen" | "Path" | "openSync" | "sysopen" => {
-                let mode = args.get(1).map_or("", String::as_str);
-                let (mode, path) = match first.strip_prefix('>') {
-                    Some(rest) => ("w", rest.trim_start_matches('>').trim()),
-                    None if mode.starts_with('>') => {
-                        ("w", args.get(2).map_or(mode.trim_start_matches('>').trim(), String::as_str))
-                    }
-                    None => (mode, first.trim_start_matches('<')),
-                };
-                let writes = mode.starts_with(['w', 'a', 'x']) || mode.contains('+');
-                if path.is_empty() {
-                    return;
-                }
-                self.found.push(if writes {
-                    Sink::Write(path.to_owned())
-                } else {
-                    Sink::Read(path.to_owned())
-                });
-            }
-            "writeFileSync" | "writeFile" | "appendFileSync" | "appendFile" | "createWriteStream"
-            | "file_put_contents" | "write_file" | "truncate" | "truncateSync" => {
-                self.found.push(Sink::Write(first.to_owned()));
-            }
-            "write_text" | "write_bytes" => self.found.push(Sink::Write(first.to_owned())),
-            "read_text" | "read_bytes" => self.found.push(Sink::Read(first.to_owned())),
-            "write" | "binwrite" if owner == "File" || owner == "IO" => {
-                self.found.push(Sink::Write(first.to_owned()));
-            }
-            "readFileSync" | "readFile" | "file_get_contents" | "readlines" | "read" | "slurp"
-                if !first.is_empty() =>
-            {
-                self.found.push(Sink::Read(first.to_owned()));
-            }
-            "copyfile" | "copy" | "copy2" | "copyFileSync" | "move" | "rename" | "renameSync" | "cp"
-            | "mv" => {
-                if let [from, to, ..] = args {
-                    self.found.push(Sink::Read(from.clone()));
-                    self.found.push(Sink::Write(to.clone()));
-                }
-            }
-            "chmod" | "chmodSync" => {
-                let (path, mode) = if first.starts_with(|c: char| c.is_ascii_digit()) {
-                    (args.get(1).cloned().unwrap_or_default(), first.to_owned())
-                } else {
-                    (first.to_owned(), String::new())
-                };
-                self.found.push(Sink::Chmod(path, mode.is_empty() || mode.ends_with('7')));
-            }
-            "kill" if args.iter().any(|arg| arg == "-1") => self.found.push(Sink::KillAll),
-            _ => {}
-        }
     }
 }

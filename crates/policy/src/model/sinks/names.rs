@@ -59,3 +59,15 @@ pub(super) const FILE_OWNERS: &[&str] = &[
     "os", "fs", "File", "Dir", "FileUtils", "shutil", "Path", "pathlib", "promises", "fsPromises", "fse", "",
     "require", "Pathname", "IO", "Deno", "path",
 ];
+/// Functions that run a string in the same language.
+pub(super) const EVALS: &[&str] =
+    &["eval", "exec", "instance_eval", "Function", "runInThisContext", "assert"];
+/// Functions that read, write or change files, or send signals.
+#[rustfmt::skip]
+pub(super) const FILE_CALLS: &[&str] = &[
+    "open", "fopen", "Path", "openSync", "sysopen", "writeFileSync", "writeFile", "appendFileSync", "appendFile",
+    "createWriteStream", "file_put_contents", "write_file", "truncate", "truncateSync", "write_text", "write_bytes",
+    "read_text", "read_bytes", "write", "binwrite", "readFileSync", "readFile", "file_get_contents", "readlines", "read",
+    "slurp", "copyfile", "copy", "copy2", "copyFileSync", "move", "rename", "renameSync", "cp", "mv", "chmod", "chmodSync",
+    "kill",
+];
