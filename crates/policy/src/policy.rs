@@ -168,7 +168,7 @@ fn whole(text: &str) -> crate::ast::Span {
 
 impl Checker<'_> {
     /// Patterns of words: the built-in ones, then those of the configuration.
-    pub(crate) fn patterns(&mut self, _env: &Env, call: &Call<'_>) {
+    pub(crate) fn patterns(&mut self, env: &Env, call: &Call<'_>) {
         let name = patterns::family(call.name).unwrap_or(call.name);
         let builtin = patterns::builtin(name);
         let settings = Arc::clone(&self.policy.settings);
@@ -187,7 +187,14 @@ impl Checker<'_> {
             }
         }
         for rule in &settings.rules {
-            if rule.pattern.matches(call.name, &words) {
+            let inside = |path: &String| {
+                let root = crate::paths::absolute(path, &self.ctx.workspace);
+                call.args.iter().flat_map(|arg| self.absolute(env, arg)).any(|full| {
+                    full == root || full.strip_prefix(&root).is_some_and(|rest| rest.starts_with('/'))
+                })
+            };
+            let somewhere = rule.paths.is_empty() || rule.paths.iter().any(inside);
+            if somewhere && rule.pattern.matches(call.name, &words) {
                 self.configured(rule);
             }
         }

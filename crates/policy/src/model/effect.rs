@@ -99,8 +99,10 @@ impl Checker<'_> {
         let place = paths::place(path, self.ctx);
         let whole = recursive || place.wide;
         let rule = match place.zone {
-            Zone::Temp => (place.certain && is_temp_itself(path, self.ctx) && recursive && !place.wide)
-                .then_some("fs.delete.outside"),
+            Zone::Temp => {
+                (!filtered && place.certain && is_temp_itself(path, self.ctx) && recursive && !place.wide)
+                    .then_some("fs.delete.outside")
+            }
             Zone::Inside if whole && is_repository(path) => Some("vcs.delete-repository"),
             Zone::Inside => None,
             Zone::Unknown => (whole && !filtered).then_some("fs.delete.unknown"),
