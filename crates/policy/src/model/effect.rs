@@ -138,7 +138,7 @@ impl Checker<'_> {
         }
         let place = paths::place(path, self.ctx);
         let Place { zone, certain, .. } = place;
-        if paths::is_auth(path) {
+        if paths::is_auth(path) && !(how == How::Create && path.ends_with("/.ssh")) {
             let rule = if how == How::Create { "fs.write.outside" } else { "fs.write.auth" };
             return self
                 .capped(if certain { Decision::Deny } else { Decision::Ask }, |c| c.report(rule, path));
@@ -244,7 +244,7 @@ const CORE: &[&str] = &[
 ];
 
 /// Files of `/etc` and its like whose change takes over the machine, or breaks it.
-fn is_vital_file(path: &str) -> bool {
+pub(super) fn is_vital_file(path: &str) -> bool {
     #[rustfmt::skip]
     const VITAL: &[&str] = &[
         "passwd", "shadow", "group", "gshadow", "sudoers", "ssh", "pam", "cron", "anacrontab", "systemd",
