@@ -95,13 +95,21 @@ impl Policy {
             ["/tmp", "/var/tmp", "/dev/shm"].iter().map(|dir| (*dir).to_owned()).collect();
         temp.extend(self.settings.temp.iter().map(|dir| clean(dir)));
         let workspace = self.settings.workspace.as_deref().or(request.workspace).unwrap_or(request.cwd);
-        Context {
+        let mut ctx = Context {
             cwd: clean(request.cwd),
             home: clean(request.home),
-            workspace: clean(workspace),
+            workspace: String::new(),
+            works_at_home: false,
             temp,
             protected: self.settings.protected.iter().map(|dir| clean(dir)).collect(),
+        };
+        // The root, a system directory or a home is no workspace: all would be in it.
+        let workspace = clean(workspace);
+        ctx.works_at_home = workspace == ctx.home;
+        if crate::paths::place(&workspace, &ctx).zone < crate::paths::Zone::Home {
+            ctx.workspace = workspace;
         }
+        ctx
     }
 
     /// What a rule decides, after the configuration.

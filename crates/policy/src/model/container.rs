@@ -46,7 +46,7 @@ impl Checker<'_> {
         let by_path = source.starts_with(['/', '~', '.']);
         match place.zone {
             Zone::Root if source.starts_with('/') && (!place.certain || read_only) => {
-                self.report("container.mount", &full)
+                self.report("container.mount", &full);
             }
             _ if !by_path || !place.certain || read_only => {}
             Zone::Root => self.report("container.host", &full),

@@ -105,6 +105,7 @@ impl Checker<'_> {
             }
             Zone::Inside if whole && is_repository(path) => Some("vcs.delete-repository"),
             Zone::Inside => None,
+            Zone::HomeInner if self.ctx.works_at_home && !whole => None,
             Zone::Unknown => (whole && !filtered).then_some("fs.delete.unknown"),
             Zone::Workspace | Zone::Ancestor => (whole && !filtered).then_some("fs.delete.workspace"),
             Zone::Outside | Zone::HomeInner | Zone::SystemInner => Some("fs.delete.outside"),
@@ -150,6 +151,7 @@ impl Checker<'_> {
             Zone::Temp | Zone::Inside | Zone::Unknown | Zone::Workspace | Zone::Ancestor => None,
             Zone::Root | Zone::Home if how == How::Create => None,
             Zone::Outside if how == How::Copy => None,
+            Zone::HomeInner if self.ctx.works_at_home => None,
             // Some file, which may be a new one.
             Zone::Outside | Zone::HomeInner | Zone::SystemInner | Zone::Home
                 if !certain && how != How::Edit =>

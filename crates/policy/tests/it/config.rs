@@ -120,3 +120,23 @@ fn verdicts_are_deterministic_and_serialise() {
     let json = serde_json::to_string(&verdict).unwrap();
     assert_eq!(serde_json::from_str::<policy::Verdict>(&json).unwrap(), verdict);
 }
+
+#[test]
+fn the_root_a_system_directory_and_a_home_are_no_workspaces() {
+    let decide = |cwd: &str, home: &str, line: &str| {
+        let request = policy::Request { command: policy::Command::Shell(line), cwd, home, workspace: None };
+        Policy::builtin().check(&request).decision
+    };
+    for cwd in ["/", "/etc", "/home", "/home/dev", "/usr/lib", "/root"] {
+        assert_eq!(decide(cwd, "/home/dev", "rm -rf /etc"), Decision::Deny, "{cwd}");
+        assert_eq!(decide(cwd, "/home/dev", "rm -rf *"), Decision::Deny, "{cwd}");
+        assert_eq!(decide(cwd, "/home/dev", "rm -rf ~"), Decision::Deny, "{cwd}");
+    }
+    for cwd in ["/app", "/srv/www/x", "/usr/src/app", "/opt/x", "/tmp/x", "/root/work"] {
+        assert_eq!(decide(cwd, "/root", "rm -rf build && echo x > out"), Decision::Allow, "{cwd}");
+        assert_eq!(decide(cwd, "/root", "rm -rf /root"), Decision::Deny, "{cwd}");
+    }
+    assert_eq!(decide("/root", "/root", "echo x > a.txt && rm a.txt"), Decision::Allow);
+    assert_eq!(decide("/root", "/root", "rm -rf work"), Decision::Ask);
+    assert_eq!(decide("/root", "/root", "echo x >> .bashrc"), Decision::Ask);
+}
