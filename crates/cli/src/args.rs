@@ -38,6 +38,26 @@ pub(crate) enum Verb {
     Doctor(DoctorOptions),
 }
 
+impl Cli {
+    /// Parses the command line. Where the first word is a verb, only that verb's grammar is built: building all of them
+    /// is a good part of the start-up time of a short command.
+    pub(crate) fn parse_quickly() -> Result<Self, clap::Error> {
+        let mut words = std::env::args_os();
+        let (_program, verb) = (words.next(), words.next());
+        let rest = || std::iter::once(OsString::from("kennel")).chain(words);
+        let verb = match verb.as_ref().and_then(|verb| verb.to_str()) {
+            Some("run") => RunOptions::try_parse_from(rest()).map(Verb::Run),
+            Some("start") => StartOptions::try_parse_from(rest()).map(Verb::Start),
+            Some("tasks") => TasksOptions::try_parse_from(rest()).map(Verb::Tasks),
+            Some("output") => OutputOptions::try_parse_from(rest()).map(Verb::Output),
+            Some("wait") => WaitOptions::try_parse_from(rest()).map(Verb::Wait),
+            Some("kill") => KillOptions::try_parse_from(rest()).map(Verb::Kill),
+            _ => return Self::try_parse(),
+        };
+        verb.map(|verb| Self { verb })
+    }
+}
+
 /// What becomes of processes that outlive the command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SurvivorsArg {
@@ -103,11 +123,13 @@ pub(crate) struct CommandOptions {
     #[arg(long, value_name = "FILE", conflicts_with = "command")]
     pub(crate) command_file: Option<PathBuf>,
     /// One word is a line for bash; several are a program and its arguments, run without a shell.
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    #[arg(trailing_var_arg = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
 }
 
-#[derive(Debug, Args)]
+/// Run a command in the foreground and exit with its status.
+#[derive(Debug, Parser)]
+#[command(name = "kennel run", max_term_width = 100)]
 pub(crate) struct RunOptions {
     /// Most characters of each stream in --json, --events and --report.
     #[arg(long, value_name = "CHARS", default_value_t = kennel::MAX_OUTPUT_DEFAULT)]
@@ -125,13 +147,17 @@ pub(crate) struct RunOptions {
     pub(crate) command: CommandOptions,
 }
 
-#[derive(Debug, Args)]
+/// Start a command in the background and print its task id.
+#[derive(Debug, Parser)]
+#[command(name = "kennel start", max_term_width = 100)]
 pub(crate) struct StartOptions {
     #[command(flatten)]
     pub(crate) command: CommandOptions,
 }
 
-#[derive(Debug, Args)]
+/// List tasks.
+#[derive(Debug, Parser)]
+#[command(name = "kennel tasks", max_term_width = 100)]
 pub(crate) struct TasksOptions {
     /// Also finished foreground calls.
     #[arg(long)]
@@ -150,7 +176,9 @@ pub(crate) enum StreamArg {
     Stderr,
 }
 
-#[derive(Debug, Args)]
+/// Read the output of a task.
+#[derive(Debug, Parser)]
+#[command(name = "kennel output", max_term_width = 100)]
 pub(crate) struct OutputOptions {
     /// Task id or the beginning of one.
     #[arg(value_name = "ID")]
@@ -178,7 +206,9 @@ pub(crate) struct OutputOptions {
     pub(crate) json: bool,
 }
 
-#[derive(Debug, Args)]
+/// Wait for tasks to end.
+#[derive(Debug, Parser)]
+#[command(name = "kennel wait", max_term_width = 100)]
 pub(crate) struct WaitOptions {
     /// Task ids or beginnings of them.
     #[arg(value_name = "ID", required = true)]
@@ -194,7 +224,9 @@ pub(crate) struct WaitOptions {
     pub(crate) json: bool,
 }
 
-#[derive(Debug, Args)]
+/// End tasks: signal, grace, SIGKILL, whole tree, proof.
+#[derive(Debug, Parser)]
+#[command(name = "kennel kill", max_term_width = 100)]
 pub(crate) struct KillOptions {
     /// Task ids or beginnings of them.
     #[arg(value_name = "ID", required = true)]
@@ -216,7 +248,9 @@ pub(crate) struct KillOptions {
     pub(crate) json: bool,
 }
 
-#[derive(Debug, Args)]
+/// Recover lost tasks and remove expired output.
+#[derive(Debug, Parser)]
+#[command(name = "kennel gc", max_term_width = 100)]
 pub(crate) struct GcOptions {
     /// Remove tasks that ended longer ago.
     #[arg(long, value_name = "DURATION", value_parser = duration::parse, default_value = "1h")]
@@ -226,14 +260,18 @@ pub(crate) struct GcOptions {
     pub(crate) json: bool,
 }
 
-#[derive(Debug, Args)]
+/// Print the JSON Schema of an output.
+#[derive(Debug, Parser)]
+#[command(name = "kennel schema", max_term_width = 100)]
 pub(crate) struct SchemaOptions {
     /// Which; without a name, the names.
     #[arg(value_name = "NAME")]
     pub(crate) name: Option<String>,
 }
 
-#[derive(Debug, Args)]
+/// Say what this machine offers and what that protects.
+#[derive(Debug, Parser)]
+#[command(name = "kennel doctor", max_term_width = 100)]
 pub(crate) struct DoctorOptions {
     /// Print JSON.
     #[arg(long)]

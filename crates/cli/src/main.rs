@@ -20,14 +20,13 @@ mod wait;
 use std::process::ExitCode;
 
 use args::{Cli, Verb};
-use clap::Parser;
 use fault::Fault;
 
 fn main() -> ExitCode {
     kennel::init();
     // Before anything of ours is opened: what a wrapped command inherits.
     let passed = sys::inherited_descriptors();
-    let cli = match Cli::try_parse() {
+    let cli = match Cli::parse_quickly() {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
     };

@@ -50,7 +50,7 @@ fn pattern(text: &str) -> Result<Regex, Fault> {
 async fn copy(task: &Task, options: &OutputOptions, filter: Option<Regex>) -> Result<u8, Fault> {
     let done = |error: Error| Fault::not_done(&error);
     let from = match options.tail {
-        Some(lines) => task.tail_offset(lines).map_err(done)?,
+        Some(lines) => task.tail_offset(lines, options.stream.map(Stream::from)).map_err(done)?,
         None => options.from.unwrap_or(0),
     };
     let mut out = Copier { sink: Sink::new(rustix::stdio::stdout()), filter, line: Vec::new() };

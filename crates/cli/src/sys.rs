@@ -11,18 +11,36 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 /// Descriptors above 2 that this process was started with and that an exec would pass on.
+///
+/// One `poll(2)` over the usual numbers tells which are open; the size of `/proc/self/fd` (their count, Linux 6.2) tells
+/// whether that was all. Else the directory is listed, which costs ten times as much.
 pub(crate) fn inherited_descriptors() -> Vec<i32> {
-    let Ok(entries) = std::fs::read_dir("/proc/self/fd") else { return Vec::new() };
-    entries
-        .flatten()
-        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-        .filter(|fd: &i32| *fd > 2)
-        .filter(|fd| {
-            // SAFETY: only its flags are read; the directory's own descriptor is close-on-exec and so left out.
-            let borrowed = unsafe { BorrowedFd::borrow_raw(*fd) };
-            rustix::io::fcntl_getfd(borrowed).is_ok_and(|flags| !flags.contains(FdFlags::CLOEXEC))
-        })
-        .collect()
+    let usual = open_below(USUAL_FDS);
+    let count = rustix::fs::stat("/proc/self/fd").map_or(0, |stat| stat.st_size);
+    let open = if usize::try_from(count) == Ok(usual.len()) { usual } else { listed_descriptors() };
+    open.into_iter().filter(|fd| *fd > 2 && survives_exec(*fd)).collect()
+}
+
+const USUAL_FDS: i32 = 256;
+
+fn open_below(limit: i32) -> Vec<i32> {
+    let mut polled: Vec<libc::pollfd> =
+        (0..limit).map(|fd| libc::pollfd { fd, events: 0, revents: 0 }).collect();
+    let length = libc::nfds_t::try_from(polled.len()).unwrap_or(0);
+    // SAFETY: the array is valid for `length` entries; a timeout of 0 returns at once.
+    unsafe { libc::poll(polled.as_mut_ptr(), length, 0) };
+    polled.iter().filter(|entry| entry.revents & libc::POLLNVAL == 0).map(|entry| entry.fd).collect()
+}
+
+fn listed_descriptors() -> Vec<i32> {
+    let entries = std::fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+fn survives_exec(fd: i32) -> bool {
+    // SAFETY: only its flags are read; a number that is not open gives EBADF.
+    let borrowed = unsafe { BorrowedFd::borrow_raw(fd) };
+    rustix::io::fcntl_getfd(borrowed).is_ok_and(|flags| !flags.contains(FdFlags::CLOEXEC))
 }
 
 /// A signal, and whether the kernel sent it: a terminal's Ctrl-C, which the whole foreground group has got.

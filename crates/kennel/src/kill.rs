@@ -87,6 +87,7 @@ pub(crate) async fn perform(registry: &Registry, id: &str, kill: &Kill) -> Resul
         Standing::Foreign => return Ok(refused(id, "the task belongs to another machine or PID namespace")),
         Standing::Kept | Standing::Orphaned | Standing::EarlierBoot => {}
     }
+    let listened = crate::ports::of_all(&registry::survivors_of(&record));
     // A stopped keeper hears nothing.
     supervisor::wake(record.guard.into());
     supervisor::wake(record.supervisor.into());
@@ -96,7 +97,7 @@ pub(crate) async fn perform(registry: &Registry, id: &str, kill: &Kill) -> Resul
         Asked::Deaf => return by_force(registry, id, kill).await,
     };
     match answer {
-        Some(answer) => Ok(report(id, kill, &answer)),
+        Some(answer) => Ok(report(id, kill, &answer, &listened)),
         // It ended, or moved to the state directory, while we came.
         None => match registry.exact(id) {
             Some(found) => match found.record {
@@ -185,17 +186,10 @@ async fn by_force(registry: &Registry, id: &str, kill: &Kill) -> Result<KillRepo
     })
 }
 
-fn report(id: &str, kill: &Kill, answer: &KillAnswer) -> KillReport {
-    let survivors = answer
-        .members
-        .iter()
-        .map(|member| Survivor {
-            pid: member.pid,
-            command: member.command.clone(),
-            ports: Vec::new(),
-            held: member.held.clone(),
-        })
-        .collect();
+fn report(id: &str, kill: &Kill, answer: &KillAnswer, listened: &[u16]) -> KillReport {
+    let survivors = crate::task::survivors(&answer.members);
+    let kept: Vec<u16> = survivors.iter().flat_map(|survivor| survivor.ports.clone()).collect();
+    let freed_ports = listened.iter().copied().filter(|port| !kept.contains(port)).collect();
     KillReport {
         success: answer.empty,
         shell_id: id.to_owned(),
@@ -204,7 +198,7 @@ fn report(id: &str, kill: &Kill, answer: &KillAnswer) -> KillReport {
         exit_code: answer.exit_code,
         error: (!answer.empty).then(|| "not everything could be ended".to_owned()),
         survivors,
-        freed_ports: Vec::new(),
+        freed_ports,
         waited_ms: answer.waited_ms,
         proof: answer.proof,
     }

@@ -32,6 +32,7 @@ mod link;
 mod outcome;
 mod places;
 mod plan;
+mod ports;
 mod probe;
 mod read;
 mod registry;

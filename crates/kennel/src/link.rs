@@ -9,7 +9,6 @@ use rustix::fs::{Mode, OFlags, open};
 use supervisor::wire::{
     FromSupervisor, KillAnswer, Notice, Report, Started, ToSupervisor, frame, take_frame,
 };
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::sync::{mpsc, watch};
 
@@ -37,13 +36,13 @@ pub(crate) struct View {
 /// Frames over a stream. Reading is cancel-safe: what has come stays in the buffer.
 #[derive(Debug)]
 pub(crate) struct Link {
-    stream: UnixStream,
+    stream: Arc<UnixStream>,
     buffer: Vec<u8>,
 }
 
 impl Link {
     pub(crate) fn new(stream: UnixStream) -> Self {
-        Self { stream, buffer: Vec::new() }
+        Self { stream: Arc::new(stream), buffer: Vec::new() }
     }
 
     /// Connects to the control socket in a task's directory. `sun_path` holds 108 bytes, so the socket is reached
@@ -57,7 +56,16 @@ impl Link {
     }
 
     pub(crate) async fn send(&mut self, message: &ToSupervisor) -> io::Result<()> {
-        self.stream.write_all(&frame(message)).await
+        let bytes = frame(message);
+        let mut rest = bytes.as_slice();
+        while !rest.is_empty() {
+            match self.stream.try_write(rest) {
+                Ok(count) => rest = rest.get(count..).unwrap_or_default(),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.stream.writable().await?,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
     }
 
     /// The next frame; `None` at the end of the connection.
@@ -66,10 +74,28 @@ impl Link {
             if let Some(message) = take_frame(&mut self.buffer).map_err(io::Error::other)? {
                 return Ok(Some(message));
             }
-            if self.stream.read_buf(&mut self.buffer).await? == 0 {
-                return Ok(None);
+            self.buffer.reserve(READ_BYTES);
+            match self.stream.try_read_buf(&mut self.buffer) {
+                Ok(0) => return Ok(None),
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.stream.readable().await?,
+                Err(error) => return Err(error),
             }
         }
+    }
+}
+
+/// Most reports fit.
+const READ_BYTES: usize = 2048;
+
+/// Hangs up when the last handle goes, at once and not only when the runtime turns again: for a foreground call this is
+/// the cancel.
+#[derive(Debug)]
+struct HangUp(Arc<UnixStream>);
+
+impl Drop for HangUp {
+    fn drop(&mut self) {
+        let _closed_already = rustix::net::shutdown(&*self.0, rustix::net::Shutdown::Both);
     }
 }
 
@@ -78,6 +104,7 @@ impl Link {
 pub(crate) struct Line {
     pub(crate) view: watch::Receiver<View>,
     orders: mpsc::Sender<ToSupervisor>,
+    _hang_up: Arc<HangUp>,
 }
 
 /// Orders that may wait for a supervisor that is behind.
@@ -88,8 +115,9 @@ impl Line {
     pub(crate) fn serve(link: Link, first: Option<ToSupervisor>, dir: PathBuf) -> Self {
         let (publish, view) = watch::channel(View { dir, ..View::default() });
         let (orders, inbox) = mpsc::channel(ORDERS_MAX);
+        let hang_up = Arc::new(HangUp(Arc::clone(&link.stream)));
         tokio::spawn(serve(link, first, inbox, publish));
-        Self { view, orders }
+        Self { view, orders, _hang_up: hang_up }
     }
 
     /// Sends an order; an error means that the connection has ended.

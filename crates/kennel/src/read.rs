@@ -79,6 +79,45 @@ impl Read {
     }
 }
 
+/// The offset from which the last `lines` lines of the output, or of one stream of it, are kept.
+pub(crate) fn tail_offset(dir: &Path, lines: u64, stream: Option<Stream>) -> Result<u64> {
+    let failed = Error::io("find the last lines");
+    let mut reader = reader(dir)?;
+    let Some(stream) = stream else { return reader.tail_offset(lines).map_err(failed) };
+    // The other stream's lines lie between: look further back until enough are of this one.
+    let mut wanted = lines;
+    loop {
+        let from = reader.tail_offset(wanted).map_err(Error::io("find the last lines"))?;
+        let starts = line_starts(&mut reader, from, stream)?;
+        let enough = u64::try_from(starts.len()).unwrap_or(u64::MAX);
+        if enough >= lines || from == 0 {
+            let skip = usize::try_from(enough.saturating_sub(lines)).unwrap_or(0);
+            return Ok(starts.get(skip).copied().unwrap_or(from));
+        }
+        wanted = wanted.saturating_mul(4);
+    }
+}
+
+/// Offsets at which lines of `stream` begin, from `from` on.
+fn line_starts(reader: &mut Reader, from: u64, stream: Stream) -> Result<Vec<u64>> {
+    let (mut at, mut starts, mut fresh) = (from, Vec::new(), true);
+    loop {
+        let page = reader.read(at, PAGE_BYTES).map_err(Error::io("find the last lines"))?;
+        if page.chunks.is_empty() && page.next == at {
+            return Ok(starts);
+        }
+        at = page.next;
+        for chunk in page.chunks.iter().filter(|chunk| chunk.stream == stream) {
+            for (offset, byte) in (chunk.offset..).zip(&chunk.bytes) {
+                if fresh {
+                    starts.push(offset);
+                }
+                fresh = *byte == b'\n';
+            }
+        }
+    }
+}
+
 /// Text for a model, with what it took to make it.
 #[derive(Debug, Default)]
 pub(crate) struct Rendered {

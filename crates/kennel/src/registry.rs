@@ -316,16 +316,18 @@ fn output_bytes(found: &Found, record: &Record) -> u64 {
 
 /// Live members of a task whose supervisor lives: what descends from it.
 pub(crate) fn survivors_of(record: &Record) -> Vec<i32> {
+    if is_alive(record.supervisor.into()) { members_below(record.supervisor.pid) } else { Vec::new() }
+}
+
+/// What descends from a process and is not a zombie.
+pub(crate) fn members_below(pid: i32) -> Vec<i32> {
     let mut members = Vec::new();
-    if !is_alive(record.supervisor.into()) {
-        return Vec::new();
-    }
-    let _what_was_read_counts = proctree::descendants(record.supervisor.pid, &mut members);
-    members
-        .into_iter()
-        .map(|member| member.pid)
-        .filter(|pid| {
-            proctree::read_stat(*pid).ok().flatten().is_some_and(|stat| !matches!(stat.state, b'Z' | b'X'))
-        })
-        .collect()
+    let _what_was_read_counts = proctree::descendants(pid, &mut members);
+    let alive = |pid: i32| {
+        proctree::read_stat(pid)
+            .ok()
+            .flatten()
+            .is_some_and(|stat| !matches!(stat.state, b'Z' | b'X') || stat.num_threads > 1)
+    };
+    members.into_iter().map(|member| member.pid).filter(|pid| alive(*pid)).collect()
 }

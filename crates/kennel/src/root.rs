@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::error::{Error, Result};
 use crate::guard::GuardStart;
 use crate::link::{Line, Link};
-use crate::outcome::TaskInfo;
+use crate::outcome::{Status, TaskInfo};
 use crate::places::Places;
 use crate::registry::{self, Collected, Found, Registry};
 use crate::session::{Door, SessionBuilder, TIMEOUT_DEFAULT, TIMEOUT_MAX_DEFAULT};
@@ -107,6 +107,7 @@ impl Kennel {
             .filter(|found| seen.insert(found.id.clone()))
             .filter_map(|found| registry::describe(found, here.as_ref()))
             .collect();
+        add_ports(&mut tasks);
         tasks.sort_by(|a, b| a.started_at.cmp(&b.started_at).then_with(|| a.id.cmp(&b.id)));
         tasks
     }
@@ -134,6 +135,24 @@ impl Kennel {
     /// The same with the default retention, at most once in ten minutes over all processes.
     pub fn collect_now_and_then(&self) {
         self.registry.collect_now_and_then(registry::RETENTION_DEFAULT, COLLECT_EVERY);
+    }
+}
+
+/// One look at the socket tables for all running tasks.
+fn add_ports(tasks: &mut [TaskInfo]) {
+    let running = |task: &TaskInfo| task.status == Status::Running && task.origin.is_none();
+    let members: Vec<Vec<i32>> = tasks
+        .iter()
+        .map(|task| if running(task) { registry::members_below(task.supervisor_pid) } else { Vec::new() })
+        .collect();
+    let ports = crate::ports::by_process(&members.concat());
+    if ports.is_empty() {
+        return;
+    }
+    for (task, pids) in tasks.iter_mut().zip(members) {
+        task.ports = pids.iter().filter_map(|pid| ports.get(pid)).flatten().copied().collect();
+        task.ports.sort_unstable();
+        task.ports.dedup();
     }
 }
 

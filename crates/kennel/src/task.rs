@@ -241,7 +241,7 @@ impl Task {
         let dir = report.dir.as_path();
         let hint = format!("kennel output {} reads on", self.id);
         let (out, err) = read::render_streams(dir, self.max_output, &hint)?;
-        let survivors: Vec<Survivor> = report.members.iter().map(survivor).collect();
+        let survivors = survivors(&report.members);
         let background =
             report.end.is_some().then(|| survivors.iter().map(|survivor| survivor.pid).collect());
         let truncated = out.truncated || err.truncated;
@@ -320,7 +320,7 @@ impl Task {
     pub async fn read(&self, read: Read) -> Result<TaskOutput> {
         let offset = match read.start {
             Start::Offset(offset) => offset,
-            Start::Tail(lines) => self.tail_offset(lines)?,
+            Start::Tail(lines) => self.tail_offset(lines, read.stream)?,
         };
         let matched = self.wait_for(&read, offset).await?;
         let rendered = read::render(&self.dir()?, offset, read.stream, read.max_chars)?;
@@ -338,12 +338,12 @@ impl Task {
         })
     }
 
-    /// The offset from which the last `lines` lines are kept.
+    /// The offset from which the last `lines` lines, of one stream or of both, are kept.
     ///
     /// # Errors
     /// As [`Task::read`].
-    pub fn tail_offset(&self, lines: u64) -> Result<u64> {
-        read::reader(&self.dir()?)?.tail_offset(lines).map_err(Error::io("find the last lines"))
+    pub fn tail_offset(&self, lines: u64, stream: Option<read::Stream>) -> Result<u64> {
+        read::tail_offset(&self.dir()?, lines, stream)
     }
 
     /// The bytes that are kept at and after `offset`, up to a page, and where to read on; the same offset again means
@@ -485,13 +485,19 @@ fn ends(report: &Report) -> bool {
     report.end.is_some() || report.durable && report.exit_code.is_none() && report.proof.is_none()
 }
 
-fn survivor(member: &supervisor::wire::MemberInfo) -> Survivor {
-    Survivor {
-        pid: member.pid,
-        command: member.command.clone(),
-        ports: Vec::new(),
-        held: member.held.clone(),
-    }
+/// Live members with the ports on which they listen.
+pub(crate) fn survivors(members: &[supervisor::wire::MemberInfo]) -> Vec<Survivor> {
+    let pids: Vec<i32> = members.iter().map(|member| member.pid).collect();
+    let mut ports = crate::ports::by_process(&pids);
+    members
+        .iter()
+        .map(|member| Survivor {
+            pid: member.pid,
+            command: member.command.clone(),
+            ports: ports.remove(&member.pid).unwrap_or_default(),
+            held: member.held.clone(),
+        })
+        .collect()
 }
 
 fn clamped(notices: &[Notice]) -> Option<Clamped> {

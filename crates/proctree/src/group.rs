@@ -4,7 +4,7 @@ use crate::closure::{Reason, Related};
 use crate::identity::{ProcId, proc_id};
 use crate::kin::{Kin, retain_living};
 use crate::snapshot::Snapshot;
-use crate::sweep::{SignalReport, signal_all};
+use crate::sweep::{Listing, SignalReport, Stopping, signal_all};
 use crate::sys::Signal;
 
 /// Who leads: a pid as it is held now, or a process that was known before.
@@ -95,7 +95,7 @@ pub fn signal_group(leader: impl Into<Leader>, signal: Signal) -> SignalReport {
         return SignalReport { supported: true, skipped, ..SignalReport::default() };
     };
     // Members stay members when their parents have been killed under them; zombies still hold the id of their group.
-    let (mut known, mut living) = (first.members, first.living);
+    let (mut known, mut living, mut stopping) = (first.members, first.living, first.stopping);
     let mut first_time = true;
     let mut report = signal_all(signal, &mut || {
         if !std::mem::take(&mut first_time)
@@ -104,8 +104,9 @@ pub fn signal_group(leader: impl Into<Leader>, signal: Signal) -> SignalReport {
             known = kin.members(&snapshot, &known, &|_| false);
             living.clone_from(&known);
             retain_living(&snapshot, &mut living);
+            stopping = Kin::stopping(&snapshot, &living);
         }
-        living.iter().map(|member| member.id).collect()
+        Listing { ids: living.iter().map(|member| member.id).collect(), stopping }
     });
     report.complete = false;
     report
@@ -115,6 +116,7 @@ struct Look {
     /// With zombies.
     members: Vec<Related>,
     living: Vec<Related>,
+    stopping: Stopping,
     trust: Trust,
 }
 
@@ -141,7 +143,8 @@ fn look(leader: Leader) -> Option<Look> {
     };
     let mut living = members.clone();
     retain_living(&snapshot, &mut living);
-    Some(Look { members, living, trust })
+    let stopping = Kin::stopping(&snapshot, &living);
+    Some(Look { members, living, stopping, trust })
 }
 
 /// What is left in the group of a leader that has gone.

@@ -1,8 +1,11 @@
 //! What is remembered of a leader between two looks at the process table, and the judgement that follows from it.
 
+use std::collections::HashSet;
+
 use crate::closure::{Related, Rules, closure};
 use crate::identity::ProcId;
 use crate::snapshot::{Row, Snapshot};
+use crate::sweep::Stopping;
 use crate::sys;
 
 /// The unchanging part of what is known about a tree.
@@ -51,6 +54,15 @@ impl Kin {
         groups.dedup();
         groups.retain(|&group| self.trusts(snapshot, group));
         groups
+    }
+
+    /// Whether the groups of the living members hold nobody else.
+    pub(crate) fn stopping(snapshot: &Snapshot, living: &[Related]) -> Stopping {
+        let members: HashSet<ProcId> = living.iter().map(|member| member.id).collect();
+        let groups: HashSet<i32> =
+            living.iter().filter_map(|member| snapshot.find(member.id)).map(|row| row.pgrp).collect();
+        let mut others = groups.iter().flat_map(|&group| snapshot.group(group)).filter(|row| !row.is_dead());
+        if others.all(|row| members.contains(&row.id())) { Stopping::Harmless } else { Stopping::HurtsOthers }
     }
 
     pub(crate) fn trusts(&self, snapshot: &Snapshot, group: i32) -> bool {

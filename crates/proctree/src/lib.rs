@@ -13,16 +13,20 @@
 //! documented weaker answer. Elsewhere the crate compiles and says `Unsupported`.
 
 mod closure;
+#[doc(hidden)]
+pub mod fuzz;
 mod group;
 mod host;
 mod identity;
 mod kin;
 pub mod parse;
+mod ports;
 mod read;
 mod signal;
 mod snapshot;
 mod sweep;
 mod sys;
+mod track;
 mod walk;
 
 pub use closure::{Reason, Related, Rules, closure};
@@ -30,9 +34,14 @@ pub use group::{Leader, LiveMembers, list_group_members, signal_group};
 pub use host::{HostId, host_id};
 pub use identity::{Liveness, ProcId, liveness, proc_id};
 pub use parse::stat::{Stat, parse_stat};
-pub use read::{MarkerRead, cmdline, environ_value, read_stat, rttime_hard_limit};
+pub use parse::status::{Status, parse_status};
+pub use ports::{Listener, Proto, listening_ports};
+pub use read::{MarkerRead, cmdline, environ_value, read_stat, read_status, rttime_hard_limit};
 pub use signal::{PidFd, Sent, pidfd_supported, signal_checked, signal_child_of};
 pub use snapshot::{Row, Snapshot};
 pub use sweep::SignalReport;
 pub use sys::Signal;
-pub use walk::{Member, all_pids, children_of, children_of_self_single_threaded, descendants};
+pub use track::{ActiveSource, Marker, Source, TrackOptions, Tracker, track_descendants};
+pub use walk::{
+    Member, Walked, all_pids, children_of, children_of_self_single_threaded, descendants, descendants_settled,
+};

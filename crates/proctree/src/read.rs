@@ -4,6 +4,7 @@ use std::io;
 
 use crate::parse::environ::Finder;
 use crate::parse::stat::Stat;
+use crate::parse::status::{Status, parse_status};
 use crate::sys;
 
 /// Longest command line that [`cmdline`] returns; the rest is cut.
@@ -33,6 +34,20 @@ pub fn read_stat(pid: i32) -> io::Result<Option<Stat>> {
     sys::read_stat(pid)
 }
 
+/// `/proc/PID/status`, as far as `stat` does not show it: users and tracer. `None` if it cannot be read.
+pub fn read_status(pid: i32) -> Option<Status> {
+    if pid <= 0 {
+        return None;
+    }
+    let mut text = Vec::new();
+    sys::for_each_chunk(pid, "status", &mut |chunk| {
+        text.extend_from_slice(chunk);
+        true
+    })
+    .ok()??;
+    parse_status(&text)
+}
+
 /// The command line as the kernel keeps it: arguments, each ended by NUL, at most 128 KiB.
 ///
 /// A process without one (kernel thread, zombie, erased argv) gives `[comm]`. `None` if nothing can be read.
@@ -60,27 +75,31 @@ pub fn cmdline(pid: i32) -> Option<Vec<u8>> {
 /// overwrite it. A hint, never a proof. Streams through a stack buffer; only the value is on the heap.
 ///
 /// RACE(`environ_exec`): between an exec's change of address space and its set-up of the new environment the file
-/// reads as empty. An empty environment is therefore reported `Absent` only for a process that is not a zombie, and
-/// callers look again before they conclude that a process has left.
+/// reads as empty, as it does after `env -i` and for a zombie. Narrowed by reading an empty one again, a few times;
+/// callers look again before they conclude anything from `Absent`.
 pub fn environ_value(pid: i32, name: &str) -> MarkerRead {
+    const READS_MAX: usize = 4;
     if pid <= 0 {
         return MarkerRead::Unreadable;
     }
-    let mut finder = Finder::new(name.as_bytes());
-    let mut bytes_seen = 0usize;
-    let read = sys::for_each_chunk(pid, "environ", &mut |chunk| {
-        bytes_seen = bytes_seen.saturating_add(chunk.len());
-        finder.feed(chunk);
-        !finder.is_done()
-    });
-    match read {
-        Ok(Some(())) => {}
-        Ok(None) | Err(_) => return MarkerRead::Unreadable,
+    for _ in 0..READS_MAX {
+        let mut finder = Finder::new(name.as_bytes());
+        let mut is_empty = true;
+        let read = sys::for_each_chunk(pid, "environ", &mut |chunk| {
+            is_empty = false;
+            finder.feed(chunk);
+            !finder.is_done()
+        });
+        match read {
+            Ok(Some(())) if is_empty => std::thread::yield_now(),
+            Ok(Some(())) => return finder.finish().map_or(MarkerRead::Absent, MarkerRead::Value),
+            Ok(None) | Err(_) => return MarkerRead::Unreadable,
+        }
     }
-    if bytes_seen == 0 && !matches!(read_stat(pid), Ok(Some(stat)) if !matches!(stat.state, b'Z' | b'X')) {
-        return MarkerRead::Unreadable;
+    match read_stat(pid) {
+        Ok(Some(stat)) if !matches!(stat.state, b'Z' | b'X') => MarkerRead::Absent,
+        _ => MarkerRead::Unreadable,
     }
-    finder.finish().map_or(MarkerRead::Absent, MarkerRead::Value)
 }
 
 /// The hard limit of `RLIMIT_RTTIME` of a process, in microseconds; `None` if unlimited or unreadable.

@@ -60,6 +60,10 @@ impl PidFd {
         self.0.0
     }
 
+    pub(crate) fn handle(&self) -> &PidHandle {
+        &self.0
+    }
+
     /// What an unreadable stat file means for a process that we hold.
     fn hidden_or_dead<T>(&self) -> io::Result<Option<T>> {
         if self.is_dead() { Ok(None) } else { Err(io::ErrorKind::PermissionDenied.into()) }

@@ -26,35 +26,51 @@ pub struct SignalReport {
     pub complete: bool,
 }
 
-/// Signals everything that `list` gives; parents should come first.
+/// The members of one look.
+#[derive(Debug, Default)]
+pub(crate) struct Listing {
+    /// Parents first.
+    pub(crate) ids: Vec<ProcId>,
+    pub(crate) stopping: Stopping,
+}
+
+/// Whether members may be stopped before they are killed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Stopping {
+    Harmless,
+    /// A group holds members and others. When a stopped member's group is orphaned by the death of another member,
+    /// the kernel sends SIGHUP to the whole group, see `exit(3p)`: that would reach the others.
+    #[default]
+    HurtsOthers,
+}
+
+/// Signals everything that `list` gives.
 ///
-/// SIGKILL is preceded by SIGSTOP, both repeated until a listing brings nobody new: what is stopped cannot fork, so
-/// the list becomes final unless a member wakes others. Other signals go once to whoever is there: what a member
-/// starts in answer to SIGTERM is its clean-up. The calling process itself is never signalled.
-pub(crate) fn signal_all(signal: Signal, list: &mut dyn FnMut() -> Vec<ProcId>) -> SignalReport {
+/// SIGKILL is preceded by SIGSTOP where that is harmless, both repeated until a listing brings nobody new: what is
+/// stopped cannot fork, so the list becomes final unless a member wakes others. Other signals go once to whoever is
+/// there: what a member starts in answer to SIGTERM is its clean-up. The calling process itself is never signalled.
+pub(crate) fn signal_all(signal: Signal, list: &mut dyn FnMut() -> Listing) -> SignalReport {
     let mut report = SignalReport { supported: true, complete: true, ..SignalReport::default() };
     let mut reached = HashSet::new();
     if Some(signal) != sys::KILL {
-        round(signal, &list(), &mut reached, &mut report);
+        round(signal, &list().ids, &mut reached, &mut report);
         return report;
     }
     if let Some(stop) = sys::STOP {
         // What stopping meets is not reported: killing meets it again.
-        let mut stopping = SignalReport::default();
-        repeat(stop, list, &mut HashSet::new(), &mut stopping);
+        let (mut stopped, mut unreported) = (HashSet::new(), SignalReport::default());
+        for _ in 0..ROUNDS_MAX {
+            let listing = list();
+            if listing.stopping == Stopping::HurtsOthers
+                || !round(stop, &listing.ids, &mut stopped, &mut unreported)
+            {
+                break;
+            }
+        }
     }
-    report.complete = repeat(signal, list, &mut reached, &mut report);
+    let everybody = (0..ROUNDS_MAX).any(|_| !round(signal, &list().ids, &mut reached, &mut report));
+    report.complete = everybody;
     report
-}
-
-/// False if the rounds ran out while there was still somebody new.
-fn repeat(
-    signal: Signal,
-    list: &mut dyn FnMut() -> Vec<ProcId>,
-    reached: &mut HashSet<ProcId>,
-    report: &mut SignalReport,
-) -> bool {
-    (0..ROUNDS_MAX).any(|_| !round(signal, &list(), reached, report))
 }
 
 /// True if there was somebody new.

@@ -1,5 +1,6 @@
 //! The tree below a process, read at the cost of the tree and not of the machine.
 
+use std::collections::HashSet;
 use std::io;
 
 use crate::sys;
@@ -63,6 +64,39 @@ pub fn descendants(root: i32, into: &mut Vec<Member>) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Whether a walk came to an end of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Walked {
+    /// The last pass brought nobody new.
+    Settled,
+    /// The tree grew in every pass that was allowed.
+    StillGrowing,
+}
+
+/// All descendants of `root`, in passes until one brings nobody new, replacing what `into` held.
+///
+/// Closes the gaps of one pass ([`descendants`]): an entry that was skipped because a sibling exited, a child forked
+/// behind the walk. Who was seen in an earlier pass and has gone since stays listed; callers check identities anyway.
+/// An orphan that left for a subreaper outside the tree is not found: only its reaper can tell.
+///
+/// # Errors
+/// As [`descendants`].
+pub fn descendants_settled(root: i32, into: &mut Vec<Member>) -> io::Result<Walked> {
+    const PASSES_MAX: usize = 16;
+    descendants(root, into)?;
+    let mut seen: HashSet<i32> = into.iter().map(|member| member.pid).collect();
+    let mut pass = Vec::new();
+    for _ in 0..PASSES_MAX {
+        descendants(root, &mut pass)?;
+        let before = into.len();
+        into.extend(pass.iter().filter(|member| seen.insert(member.pid)));
+        if into.len() == before {
+            return Ok(Walked::Settled);
+        }
+    }
+    Ok(Walked::StillGrowing)
 }
 
 /// All process ids that `/proc` lists, replacing what `into` held. Costs the size of the machine.

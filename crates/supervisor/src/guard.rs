@@ -291,7 +291,7 @@ impl Guard {
         if self.children.iter().any(|child| child.orders.is_some()) {
             return Ok(());
         }
-        let slot = self.free_slots.pop().unwrap_or_else(|| self.children.len());
+        let slot = self.free_slots.pop().unwrap_or(self.children.len());
         let word = self.words.word(slot).ok_or(io::ErrorKind::WouldBlock)?;
         word.store(word::IDLE, Ordering::Release);
         let (orders, ears) = socket_pair()?;

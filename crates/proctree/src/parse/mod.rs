@@ -2,10 +2,15 @@
 //!
 //! `/proc` text can be cut, can be longer than the documentation says, and holds bytes that other processes chose.
 
+pub mod cgroup;
 pub mod children;
+pub mod connector;
 pub mod environ;
 pub mod limits;
+pub mod lines;
+pub mod net;
 pub mod stat;
+pub mod status;
 
 /// An ASCII decimal number that fills `text` entirely.
 pub(crate) fn number<T: std::str::FromStr>(text: &[u8]) -> Option<T> {

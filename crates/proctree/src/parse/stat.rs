@@ -21,6 +21,8 @@ pub struct Stat {
     pub tty_nr: i32,
     /// Kernel flags (`PF_*`); `0x0020_0000` is a kernel thread.
     pub flags: u32,
+    /// Minor page faults of children that were waited for: 0 as long as the process has reaped none.
+    pub child_minor_faults: u64,
     /// Time in user mode, in clock ticks, of all threads.
     pub utime_ticks: u64,
     /// Time in kernel mode, in clock ticks, of all threads.
@@ -57,13 +59,14 @@ pub fn parse_stat(text: &[u8]) -> Option<Stat> {
         pgrp: number(rest.next()?)?,
         session: number(rest.next()?)?,
         tty_nr: number(rest.next()?)?,
-        flags: number(rest.nth(1)?)?,       // 9, after tpgid
-        utime_ticks: number(rest.nth(4)?)?, // 14, after four fault counts
-        stime_ticks: number(rest.next()?)?, // 15
-        num_threads: number(rest.nth(4)?)?, // 20, after cutime, cstime, priority, nice
-        start_ticks: number(rest.nth(1)?)?, // 22, after itrealvalue
-        vsize_bytes: number(rest.next()?)?, // 23
-        rss_pages: number(rest.next()?)?,   // 24
+        flags: number(rest.nth(1)?)?,              // 9, after tpgid
+        child_minor_faults: number(rest.nth(1)?)?, // 11, after minflt
+        utime_ticks: number(rest.nth(2)?)?,        // 14, after majflt and cmajflt
+        stime_ticks: number(rest.next()?)?,        // 15
+        num_threads: number(rest.nth(4)?)?,        // 20, after cutime, cstime, priority, nice
+        start_ticks: number(rest.nth(1)?)?,        // 22, after itrealvalue
+        vsize_bytes: number(rest.next()?)?,        // 23
+        rss_pages: number(rest.next()?)?,          // 24
     })
 }
 
@@ -90,6 +93,7 @@ mod tests {
             session: 9,
             tty_nr: 34816,
             flags: 4_194_560,
+            child_minor_faults: 2,
             utime_ticks: 55,
             stime_ticks: 66,
             num_threads: 3,

@@ -45,6 +45,16 @@ pub(crate) enum ChildEvent {
     Child(i32),
 }
 
+/// What ended a wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "only Linux waits"))]
+pub(crate) enum Woken {
+    Stop,
+    LeaderEnded,
+    Events,
+    Timeout,
+}
+
 /// What became of a signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Sent {

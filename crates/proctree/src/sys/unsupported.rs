@@ -2,7 +2,10 @@
 
 use std::io;
 
-use super::{ChildEvent, Sent};
+use std::time::Duration;
+
+use super::{ChildEvent, Sent, Woken};
+use crate::parse::connector::ProcEvent;
 use crate::parse::stat::Stat;
 
 #[cfg(unix)]
@@ -72,8 +75,72 @@ pub(crate) fn for_each_pid(_found: &mut dyn FnMut(i32)) -> io::Result<()> {
     unsupported()
 }
 
+pub(crate) fn for_each_process(_found: &mut dyn FnMut(i32, u64)) -> io::Result<()> {
+    unsupported()
+}
+
+pub(crate) fn for_each_socket(_pid: i32, _found: &mut dyn FnMut(u64)) -> io::Result<()> {
+    unsupported()
+}
+
+pub(crate) fn net_namespace(_pid: i32) -> Option<u64> {
+    None
+}
+
 pub(crate) fn host_id() -> io::Result<(String, String, u64)> {
     unsupported()
+}
+
+/// Process events; never had on this system.
+#[derive(Debug)]
+pub(crate) enum ProcEvents {}
+
+#[expect(dead_code, reason = "nothing is drained on this system")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Drained {
+    All,
+    Lost,
+}
+
+impl ProcEvents {
+    pub(crate) fn open() -> io::Result<Self> {
+        unsupported()
+    }
+
+    pub(crate) fn drain(&mut self, _found: &mut dyn FnMut(ProcEvent)) -> io::Result<Drained> {
+        match *self {}
+    }
+
+    pub(crate) fn watch(&self) -> Watch {
+        match *self {}
+    }
+}
+
+/// Something to wait on; never had on this system.
+#[derive(Debug)]
+pub(crate) enum Watch {}
+
+/// Wakes nobody: nobody waits on this system.
+#[derive(Debug)]
+pub(crate) enum Waker {}
+
+impl Waker {
+    pub(crate) fn new() -> io::Result<Self> {
+        unsupported()
+    }
+
+    pub(crate) fn wake(&self) {
+        match *self {}
+    }
+}
+
+pub(crate) fn wait(
+    waker: &Waker,
+    _leader: Option<&PidHandle>,
+    _events: Option<&Watch>,
+    _timeout: Option<Duration>,
+) -> Woken {
+    match *waker {}
 }
 
 fn unsupported<T>() -> io::Result<T> {

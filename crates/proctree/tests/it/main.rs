@@ -8,7 +8,10 @@
 )]
 
 mod group;
+mod hidden;
 mod identity;
+mod ports;
 mod signals;
 mod support;
+mod track;
 mod walk;

@@ -1,6 +1,8 @@
 //! The tree below a process.
 
-use proctree::{Member, all_pids, children_of, children_of_self_single_threaded, descendants};
+use proctree::{
+    Member, Walked, all_pids, children_of, children_of_self_single_threaded, descendants, descendants_settled,
+};
 
 use crate::support::{Gate, Shell, fork, hold, own_pid};
 
@@ -96,6 +98,9 @@ fn descendants_come_with_parent_and_depth() {
         assert_eq!(member.depth, depth);
         parent = member.pid;
     }
+    let mut settled = Vec::new();
+    assert_eq!(descendants_settled(shell.pid(), &mut settled).unwrap(), Walked::Settled);
+    assert_eq!(settled, members);
     // `$!` of the inner shell and its own `$$` are the same process.
     lines.sort_unstable();
     lines.dedup();

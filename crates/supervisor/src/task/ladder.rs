@@ -1,7 +1,8 @@
 //! The ladder as it meets processes: signal the tree, sweep it, and say truthfully what is left. Reports too.
 
 use proctree::{Member, Sent, descendants, signal_child_of};
-use rustix::process::Signal;
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, test_kill_process};
 
 use super::Task;
 use super::clients::Role;
@@ -125,14 +126,9 @@ impl Task<'_> {
         let mut held = Self::living();
         for member in &mut held {
             let state = proctree::read_stat(member.pid).ok().flatten().map_or(b'?', |stat| stat.state);
-            let refused = member.start_ticks != 0
-                && matches!(
-                    proctree::signal_checked(
-                        proctree::ProcId { pid: member.pid, start_ticks: member.start_ticks },
-                        Signal::KILL
-                    ),
-                    Ok(Sent::NotPermitted)
-                );
+            // Signal 0: asks for the permission and sends nothing (kill(2)).
+            let refused =
+                Pid::from_raw(member.pid).is_some_and(|pid| test_kill_process(pid) == Err(Errno::PERM));
             member.held = Some(if refused {
                 "not permitted: it runs as another user".to_owned()
             } else {

@@ -44,8 +44,24 @@ impl Task<'_> {
             self.register_listener();
         }
         self.watch_pipes();
+        self.hear_what_came_with_the_launch();
         if self.birth.owner.is_none() && self.launch.on_owner_exit == OnOwnerExit::Keep {
             self.disown();
+        }
+    }
+
+    /// RACE(orders-with-launch): frames that came in one read with the launch lie in our buffer, and the socket does not
+    /// become readable for them again; closed by obeying them before the first wait.
+    fn hear_what_came_with_the_launch(&mut self) {
+        let numbers: Vec<u64> = self.clients.sockets().map(|(number, _)| number).collect();
+        let mut inputs = Vec::new();
+        for number in numbers {
+            for message in self.clients.hear(number) {
+                self.obey(number, message, &mut inputs);
+            }
+        }
+        for input in inputs {
+            self.feed(input);
         }
     }
 
@@ -337,7 +353,11 @@ impl Task<'_> {
             }
             Action::Disown => self.disown(),
             Action::SignalTree(signal) => Self::signal_tree_ladder(signal),
-            Action::ArmGrace(grace_ms) => self.timers.grace = Some(clock::monotonic_ms() + grace_ms),
+            Action::ArmGrace(grace_ms) => {
+                // A later order can shorten the grace of an earlier one, never lengthen it.
+                let until = clock::monotonic_ms().saturating_add(grace_ms);
+                self.timers.grace = Some(self.timers.grace.map_or(until, |before| before.min(until)));
+            }
             Action::Sweep => self.begin_sweep(),
             Action::AnswerStuck => self.answer_stuck(),
             Action::Finish => self.finish(),

@@ -90,7 +90,7 @@ pub(crate) fn for_each_child(pid: i32, found: &mut dyn FnMut(ChildEvent)) -> io:
     let Some(tasks) = open_proc(format_args!("/proc/{pid}/task"), OFlags::RDONLY | OFlags::DIRECTORY)? else {
         return Ok(());
     };
-    for_each_number::<1024>(&tasks, &mut |tid| {
+    for_each_number::<1024>(&tasks, &mut |tid, _| {
         found(ChildEvent::NextThread);
         children_file(pid, tid, found).map(drop)
     })
@@ -110,10 +110,16 @@ pub(crate) fn for_each_child_of_thread(found: &mut dyn FnMut(i32)) -> io::Result
 
 /// The pid of every process that `/proc` lists.
 pub(crate) fn for_each_pid(found: &mut dyn FnMut(i32)) -> io::Result<()> {
+    for_each_process(&mut |pid, _| found(pid))
+}
+
+/// Every process that `/proc` lists, by pid and inode number of its entry there. A process on the same pid gets
+/// another inode, because the entry of a process is unhashed when it is reaped. (The numbers wrap after 2^32 inodes.)
+pub(crate) fn for_each_process(found: &mut dyn FnMut(i32, u64)) -> io::Result<()> {
     let dir = open_proc(format_args!("/proc"), OFlags::RDONLY | OFlags::DIRECTORY)?
         .ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
-    for_each_number::<8192>(&dir, &mut |pid| {
-        found(pid);
+    for_each_number::<8192>(&dir, &mut |pid, inode| {
+        found(pid, inode);
         Ok(())
     })
 }
@@ -218,10 +224,10 @@ fn read_start(path: fmt::Arguments<'_>, buffer: &mut [u8]) -> io::Result<Option<
     }
 }
 
-/// The entries of a directory that are numbers, through a stack buffer of `SIZE` bytes.
+/// The entries of a directory that are numbers, with their inodes, through a stack buffer of `SIZE` bytes.
 pub(super) fn for_each_number<const SIZE: usize>(
     dir: impl AsFd,
-    found: &mut dyn FnMut(i32) -> io::Result<()>,
+    found: &mut dyn FnMut(i32, u64) -> io::Result<()>,
 ) -> io::Result<()> {
     let mut buffer = [MaybeUninit::uninit(); SIZE];
     let mut entries = RawDir::new(dir, &mut buffer);
@@ -229,7 +235,7 @@ pub(super) fn for_each_number<const SIZE: usize>(
         match entry {
             Ok(entry) => {
                 if let Some(value) = number(entry.file_name().to_bytes()) {
-                    found(value)?;
+                    found(value, entry.ino())?;
                 }
             }
             Err(Errno::NOENT | Errno::SRCH) => break,
