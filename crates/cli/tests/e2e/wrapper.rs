@@ -149,9 +149,9 @@ fn a_kill_needs_no_new_process() {
 fn a_read_only_state_directory_is_named() {
     // Symptom: the task runs, and its output is nowhere.
     let rig = ordinary();
-    use std::os::unix::fs::PermissionsExt as _;
     let mode = |bits| {
-        std::fs::set_permissions(rig.state(), std::fs::Permissions::from_mode(bits)).expect("set the mode")
+        let permissions = std::fs::Permissions::from_mode(bits);
+        std::fs::set_permissions(rig.state(), permissions).expect("set the mode");
     };
     mode(0o500);
     let done = rig.kennel(["start", "true"]).finish();
