@@ -84,7 +84,7 @@ pub(crate) struct CommandOptions {
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) env: Vec<OsString>,
     /// Wall-clock limit: 500ms, 30s, 10m, 2h; 0 is none.
-    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = duration::parse)]
     pub(crate) timeout: Option<Duration>,
     /// What the timeout does.
     #[arg(long, value_enum, default_value = "kill")]
@@ -93,7 +93,7 @@ pub(crate) struct CommandOptions {
     #[arg(long, value_enum, default_value = "adopt")]
     pub(crate) survivors: SurvivorsArg,
     /// Time between the first signal and SIGKILL.
-    #[arg(long, value_name = "DURATION", value_parser = duration::parse, default_value = "5s")]
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = duration::parse, default_value = "5s")]
     pub(crate) grace: Duration,
     /// What the command is for.
     #[arg(long, value_name = "TEXT")]
@@ -102,7 +102,7 @@ pub(crate) struct CommandOptions {
     #[arg(long)]
     pub(crate) merge: bool,
     /// Most bytes of output that are kept: 64M, 1G.
-    #[arg(long, value_name = "SIZE", value_parser = duration::parse_size)]
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true, value_parser = duration::parse_size)]
     pub(crate) output_cap: Option<u64>,
     /// Session id.
     #[arg(long, value_name = "SESSION")]
@@ -217,7 +217,7 @@ pub(crate) struct WaitOptions {
     #[arg(long)]
     pub(crate) tree: bool,
     /// Give up after this long: exit 124, the tasks are left alone.
-    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = duration::parse)]
     pub(crate) timeout: Option<Duration>,
     /// Print JSON.
     #[arg(long)]
@@ -235,7 +235,7 @@ pub(crate) struct KillOptions {
     #[arg(long, value_name = "TERM|INT|KILL", default_value = "TERM")]
     pub(crate) signal: String,
     /// Time between the first signal and SIGKILL.
-    #[arg(long, value_name = "DURATION", value_parser = duration::parse, default_value = "5s")]
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = duration::parse, default_value = "5s")]
     pub(crate) grace: Duration,
     /// No SIGKILL: what does not heed the signal lives on.
     #[arg(long)]
@@ -253,7 +253,7 @@ pub(crate) struct KillOptions {
 #[command(name = "kennel gc", max_term_width = 100)]
 pub(crate) struct GcOptions {
     /// Remove tasks that ended longer ago.
-    #[arg(long, value_name = "DURATION", value_parser = duration::parse, default_value = "1h")]
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = duration::parse, default_value = "1h")]
     pub(crate) older_than: Duration,
     /// Print JSON.
     #[arg(long)]

@@ -149,7 +149,14 @@ async fn serve(
     while open {
         tokio::select! {
             message = link.receive() => match message {
-                Ok(Some(message)) => publish.send_modify(|view| apply(view, message)),
+                Ok(Some(message)) => {
+                    let last = matches!(message, FromSupervisor::Ended(_));
+                    publish.send_modify(|view| apply(view, message));
+                    if last {
+                        // Nothing follows. Whoever waits finds the descriptor closed already.
+                        return;
+                    }
+                }
                 Ok(None) | Err(_) => break,
             },
             order = inbox.recv() => match order {

@@ -60,6 +60,8 @@ pub fn shell_form(line: &str) -> ShellForm {
     // Substitutions are text in this AST; the word there is enough to fear a `trap -p` in one.
     seen.trap =
         seen.trap || (line.contains("trap") && line.contains(['`', '$', '<']) && has_word(line, "trap"));
+    // Our trap redirects, which a restricted shell reports as an error.
+    seen.trap = seen.trap || restricts(line);
     match seen {
         Seen { trap: true, moves: true, .. } => ShellForm::BareCwdUnknown,
         Seen { trap: true, .. } => ShellForm::Bare,
@@ -82,6 +84,13 @@ fn plain_line(line: &str) -> Option<ShellForm> {
 
 fn has_funsub(line: &str) -> bool {
     ["${ ", "${\t", "${\n", "${|"].iter().any(|opener| line.contains(opener))
+}
+
+/// Whether a `set -r` or `set -o restricted` may be in the line.
+fn restricts(line: &str) -> bool {
+    let mut words = line.split(|c: char| c.is_whitespace() || ";&|(){}".contains(c));
+    words.any(|word| word == "set")
+        && words.any(|word| word == "restricted" || (word.starts_with('-') && word.contains('r')))
 }
 
 fn has_word(line: &str, word: &str) -> bool {

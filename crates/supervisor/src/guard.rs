@@ -115,9 +115,9 @@ pub fn fork_guard(options: GuardOptions) -> io::Result<(OwnedFd, i32)> {
 
 /// The guard of a process that was executed for it: its socket is descriptor 0.
 pub fn executed_guard(task_dirs: Vec<std::path::PathBuf>) -> ! {
-    let socket = above_stdio(sys::adopt_fd(0));
+    let socket = above_stdio(sys::adopt_fd(0)).and_then(|socket| null_stdio().map(|()| socket));
     let Ok(socket) = socket else { sys::exit_now(70) };
-    close_all_but(&mut [socket.as_raw_fd()]);
+    close_all_but(&mut [0, 1, 2, socket.as_raw_fd()]);
     main(
         socket,
         GuardOptions { stance: Stance::Detached, spares: Spares::Always, passed: Vec::new(), task_dirs },
@@ -297,7 +297,7 @@ impl Guard {
         let (orders, ears) = socket_pair()?;
         match sys::fork(ExitSignal::None)? {
             Fork::Child => task::main(Birth {
-                orders: ears,
+                orders: Some(ears),
                 lifeline: self.lifeline_read.as_raw_fd(),
                 owner: self.owner.as_ref().map(AsRawFd::as_raw_fd),
                 owner_ref: self.owner_ref,

@@ -59,7 +59,9 @@ fn close_range(first: RawFd, last: RawFd) {
 /// # Errors
 /// Those of `open(2)` and `dup2(2)`.
 pub(crate) fn null_stdio() -> io::Result<()> {
-    let null = open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
+    // Where 0, 1 or 2 was closed, the new descriptor would be one of them, and closing it would free the number for
+    // whatever is opened next.
+    let null = above_stdio(open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?)?;
     rustix::stdio::dup2_stdin(&null)?;
     rustix::stdio::dup2_stdout(&null)?;
     rustix::stdio::dup2_stderr(&null)?;

@@ -184,6 +184,13 @@ impl Running {
         let _ = rustix::process::pidfd_send_signal(&self.gone, number);
     }
 
+    /// Whether it has ended, without waiting.
+    pub fn has_ended(&self) -> bool {
+        let mut polled = [PollFd::new(&self.gone, PollFlags::IN)];
+        let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
+        rustix::event::poll(&mut polled, Some(&now)).is_ok_and(|ready| ready > 0)
+    }
+
     /// Wait until stdout has this text.
     ///
     /// # Panics

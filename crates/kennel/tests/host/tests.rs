@@ -163,7 +163,7 @@ fn siblings_share_one_lifeline() {
         }
     }
     let shared: Vec<_> = holders.iter().filter(|(_, count)| **count > 1).collect();
-    assert!(shared.len() <= 1, "shared: {shared:?} in {lists:#?}");
+    assert!(shared.len() == 1, "one lifeline and nothing else is shared: {shared:?} in {lists:#?}");
     let lengths: Vec<_> = lists.iter().map(Vec::len).collect();
     assert!(lengths.iter().all(|length| *length <= 14 && Some(length) == lengths.first()), "{lists:#?}");
     assert!(

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::rc::Rc;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags, openat};
@@ -31,7 +32,7 @@ pub enum Drained {
 /// The spool of a task, as its supervisor holds it.
 #[derive(Debug)]
 pub struct Spool {
-    dir: OwnedFd,
+    dir: Rc<OwnedFd>,
     log: Option<OwnedFd>,
     ring: Option<OwnedFd>,
     index: Option<OwnedFd>,
@@ -50,7 +51,7 @@ pub struct Spool {
 
 impl Spool {
     /// An empty spool of at most `cap_bytes` in `dir`. No file is made before the first byte.
-    pub fn new(dir: OwnedFd, id: &str, cap_bytes: u64) -> Self {
+    pub fn new(dir: Rc<OwnedFd>, id: &str, cap_bytes: u64) -> Self {
         let cap = cap_bytes.max(CAP_BYTES_MIN);
         let index_capacity = (cap / 2 / 256).clamp(64, 1 << 17);
         let header = Header { ring_bytes: cap / 2, index_capacity, ..Header::default() };
@@ -265,7 +266,7 @@ impl Spool {
     ///
     /// # Errors
     /// Those of the copy; the spool then goes on where it was.
-    pub fn move_to(&mut self, dir: OwnedFd) -> io::Result<()> {
+    pub fn move_to(&mut self, dir: Rc<OwnedFd>) -> io::Result<()> {
         let (mut log, mut index) = (None, None);
         if let Some(old) = &self.log {
             copy(old, open_once(&mut log, &dir, LOG_FILE)?)?;

@@ -1,13 +1,12 @@
 //! Control connections: the host's own and those of whoever found the socket in the task's directory.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
-use super::Birth;
 use crate::clock;
 use crate::datagram::{Received, receive};
 use crate::keeper::above_stdio;
@@ -113,10 +112,15 @@ impl Clients {
     }
 
     /// Waits for the host's request; `None` when host or guard go before it is whole.
-    pub(super) fn receive_launch(&mut self, birth: &Birth<'_>) -> io::Result<Option<Launch>> {
-        let lifeline = crate::sys::borrow(birth.lifeline);
+    pub(super) fn receive_launch(
+        &mut self,
+        orders: Option<&OwnedFd>,
+        lifeline: RawFd,
+    ) -> io::Result<Option<Launch>> {
+        let lifeline = crate::sys::borrow(lifeline);
+        let Some(orders) = orders else { return Ok(None) };
         loop {
-            match receive(&birth.orders) {
+            match receive(orders) {
                 Received::Datagram(_, _, Some(host)) => {
                     self.add(above_stdio(host)?, Role::Host);
                     break;
@@ -124,7 +128,7 @@ impl Clients {
                 Received::Nothing => {}
                 _ => return Ok(None),
             }
-            if !wait_readable(&birth.orders, lifeline)? {
+            if !wait_readable(orders, lifeline)? {
                 return Ok(None);
             }
         }

@@ -3,6 +3,7 @@
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
+use std::rc::Rc;
 
 use rustix::event::epoll;
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
@@ -226,12 +227,10 @@ impl Task<'_> {
     fn move_to(&mut self, durable_dir: &Path) -> io::Result<Place> {
         let place = self.place.elsewhere(durable_dir)?;
         self.refresh_record();
-        let filled =
-            rustix::io::fcntl_dupfd_cloexec(&place.dir, 3).map_err(io::Error::from).and_then(|dir| {
-                self.record.write(&place.dir)?;
-                self.spool.move_to(dir)?;
-                self.spool.create_log()
-            });
+        let filled = self.record.write(&place.dir).and_then(|()| {
+            self.spool.move_to(Rc::clone(&place.dir))?;
+            self.spool.create_log()
+        });
         match filled {
             Ok(()) => Ok(place),
             Err(error) => {

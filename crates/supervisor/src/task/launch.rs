@@ -3,6 +3,7 @@
 use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::rc::Rc;
 
 use confine::{ChildPlan, ExecPlan, KeeperSignals, Placement, Program, StdioPlan, Tag};
 use rustix::fs::{Mode, OFlags, open};
@@ -93,9 +94,7 @@ fn in_place(birth: &Birth<'_>, launch: &Launch, place: &Place) -> Result<InPlace
     // the leader; closed by writing the record before the fork.
     let record = first_record(birth, launch);
     record.write_first(&place.dir).map_err(context("write the task's record"))?;
-    let dir = rustix::io::fcntl_dupfd_cloexec(&place.dir, 3)
-        .map_err(|e| context("keep the task directory")(e.into()))?;
-    let spool = Spool::new(dir, &launch.id, launch.output_cap_bytes);
+    let spool = Spool::new(Rc::clone(&place.dir), &launch.id, launch.output_cap_bytes);
     let (end_report, exec) = program(launch, place)?;
     let (pipes, ends) = connections(launch).map_err(context("make pipes"))?;
     let (exec_error, error_end) =
@@ -190,7 +189,12 @@ fn program(launch: &Launch, place: &Place) -> Result<(Option<EndReport>, ExecPla
             } else {
                 [b"-c", &line.0]
             };
-            let argv: [&[u8]; 5] = [b"bash", b"--norc", b"--noprofile", tail[0], tail[1]];
+            let mut argv: Vec<&[u8]> = vec![b"bash", b"--norc", b"--noprofile", tail[0]];
+            if tail[1].starts_with(b"-") {
+                // A line that looks like an option is a line all the same.
+                argv.push(b"--");
+            }
+            argv.push(tail[1]);
             let plan = ExecPlan::new(&Program::File(&shell.0), &argv, &env).map_err(refused)?;
             Ok((report.map(|(report, _)| report), plan))
         }

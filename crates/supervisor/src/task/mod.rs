@@ -36,8 +36,8 @@ use place::Place;
 /// What a supervisor gets from its guard.
 #[derive(Debug)]
 pub(crate) struct Birth<'guard> {
-    /// Where the guard sends the host's end of a task.
-    pub(crate) orders: OwnedFd,
+    /// Where the guard sends the host's end of a task, until it has.
+    pub(crate) orders: Option<OwnedFd>,
     /// Read end of the session's lifeline.
     pub(crate) lifeline: RawFd,
     /// The owner's pidfd.
@@ -143,7 +143,8 @@ mod token {
 
 /// The supervisor. Runs in a fresh copy of the guard and never returns.
 pub(crate) fn main(birth: Birth<'_>) -> ! {
-    let mut keep = vec![0, 1, 2, birth.orders.as_raw_fd(), birth.lifeline];
+    let mut keep = vec![0, 1, 2, birth.lifeline];
+    keep.extend(birth.orders.as_ref().map(AsRawFd::as_raw_fd));
     keep.extend(birth.owner);
     keep.extend(birth.passed);
     // First act: a sibling's copy of a lifeline would keep it open for ever.
@@ -155,12 +156,13 @@ pub(crate) fn main(birth: Birth<'_>) -> ! {
     sys::exit_now(status)
 }
 
-fn run(birth: Birth<'_>) -> std::io::Result<()> {
+fn run(mut birth: Birth<'_>) -> std::io::Result<()> {
     become_keeper(TASK_NAME)?;
     let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
     let signals = sys::child_signal_fd()?;
     let mut clients = Clients::default();
-    let Some(launch) = clients.receive_launch(&birth)? else { return Ok(()) };
+    let Some(launch) = clients.receive_launch(birth.orders.as_ref(), birth.lifeline)? else { return Ok(()) };
+    birth.orders = None;
     let tools = launch::Tools { clients, epoll, signals, started_ms: clock::monotonic_ms() };
     match launch::prepare(birth, launch, tools) {
         Ok(mut task) => {

@@ -3,6 +3,7 @@
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use rustix::fs::{AtFlags, Mode, OFlags, mkdirat, open, openat, unlinkat};
 use rustix::io::Errno;
@@ -22,7 +23,7 @@ pub(super) struct Place {
     parent: PathBuf,
     id: String,
     /// The task's own directory.
-    pub(super) dir: OwnedFd,
+    pub(super) dir: Rc<OwnedFd>,
     /// It lies in the state directory.
     pub(super) durable: bool,
     /// Accepts control connections.
@@ -47,7 +48,13 @@ impl Place {
         let above = open(parent, flags, Mode::empty())?;
         mkdirat(&above, id, Mode::RWXU)?;
         let dir = openat(&above, id, flags | OFlags::NOFOLLOW, Mode::empty())?;
-        Ok(Self { parent: parent.to_owned(), id: id.to_owned(), dir, durable: false, listener: None })
+        Ok(Self {
+            parent: parent.to_owned(),
+            id: id.to_owned(),
+            dir: Rc::new(dir),
+            durable: false,
+            listener: None,
+        })
     }
 
     /// Path of the directory.
