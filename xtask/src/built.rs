@@ -151,7 +151,7 @@ fn show(lines: &mpsc::Receiver<String>, reader: &mut Reader) -> Ended {
         match lines.recv_timeout(BINARY_LIMIT) {
             Ok(line) => {
                 reader.line(&line);
-                if !(line.ends_with("... ok") || line.is_empty()) {
+                if !(line.ends_with("... ok") || line.is_empty() || line.starts_with("SKIP ")) {
                     println!("{line}");
                 }
             }

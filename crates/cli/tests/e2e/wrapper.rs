@@ -164,15 +164,15 @@ fn a_read_only_state_directory_is_named() {
 fn a_home_that_cannot_be_used_is_no_obstacle() {
     // Symptom: nothing runs in a container whose HOME does not exist.
     let rig = ordinary();
+    let uid = if rustix::process::geteuid().is_root() { LONELY } else { rustix::process::geteuid().as_raw() };
+    let places =
+        [format!("/tmp/kennel-{uid}"), format!("/dev/shm/kennel-{uid}")].map(std::path::PathBuf::from);
+    let new: Vec<_> = places.iter().filter(|place| !place.exists()).collect();
     let mut invocation = rig.kennel(["run", "echo fine"]);
     let done = invocation.env_remove("KENNEL_STATE_DIR").env("HOME", "/proc/none").finish();
     assert_eq!((done.code(), done.text().as_str()), (0, "fine\n"), "{done}");
-    let private = format!("/tmp/kennel-{}", rustix::process::geteuid().as_raw());
-    if rustix::process::geteuid().is_root() {
-        std::fs::remove_dir_all(format!("/tmp/kennel-{LONELY}")).ok();
-        std::fs::remove_dir_all(format!("/dev/shm/kennel-{LONELY}")).ok();
-    } else {
-        assert!(std::fs::metadata(&private).is_ok() || done.errors().is_empty(), "{done}");
+    for place in new {
+        std::fs::remove_dir_all(place).ok();
     }
 }
 
@@ -239,12 +239,12 @@ fn a_task_that_spins_is_no_burden_for_others() {
         };
         keepers.filter_map(|keeper| switches(keeper.pid)).sum()
     };
-    // Let it come to rest: two looks in a row that agree.
-    let mut last = ticks();
-    let rest = Deadline::usual().until(|| std::mem::replace(&mut last, ticks()) == last);
-    assert!(rest);
-    let before = ticks();
-    rig.program("sleep").arg("1.5").finish().exits(0);
-    assert!(ticks() - before <= 2, "{} wake-ups in 1.5 s at rest", ticks() - before);
+    // It comes to rest after a moment: then a second passes without one wake-up.
+    let rested = Deadline::usual().until(|| {
+        let before = ticks();
+        rig.program("sleep").arg("1").finish().exits(0);
+        ticks() == before
+    });
+    assert!(rested, "the keepers of a sleeping task never rest");
     kill_with_proof(&rig, &id);
 }
