@@ -4,8 +4,9 @@
 //! report trap around it, unless it uses `trap` itself: ours would be visible to it, or replaced by it.
 //! In doubt the answer is [`ShellForm::Wrapped`], which is correct for every line and only costs a little.
 
-use brush_parser::ast;
-use brush_parser::{Parser, ParserOptions};
+use crate::ast::{Command, Item, Kind, Mode, Part, Script, Word};
+use crate::guard::LINE_BYTES_MAX;
+use crate::parse::{Origin, parse};
 
 /// The form in which a shell line is started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,27 +19,10 @@ pub enum ShellForm {
     BareCwdUnknown,
 }
 
-/// Longest line that is parsed, in bytes.
-const LINE_BYTES_MAX: usize = 1 << 20;
-/// Openers (brackets, braces, compound words) that a parsed line may have before one is closed.
-const NESTING_MAX: usize = 64;
-/// The grammar tries each of these twice a level, so their cost doubles with every one.
-const DOUBLING_MAX: usize = 8;
-
 /// Commands that can move the main shell, or run text that can.
+#[rustfmt::skip]
 const MOVERS: &[&str] = &[
-    "cd",
-    "pushd",
-    "popd",
-    "eval",
-    "source",
-    ".",
-    "alias",
-    "shopt",
-    "enable",
-    "mapfile",
-    "readarray",
-    "trap",
+    "cd", "pushd", "popd", "eval", "source", ".", "alias", "shopt", "enable", "mapfile", "readarray", "trap",
 ];
 /// Builtins that run the builtin named by their operand.
 const PREFIXES: &[&str] = &["command", "builtin"];
@@ -48,18 +32,14 @@ pub fn shell_form(line: &str) -> ShellForm {
     if let Some(form) = plain_line(line) {
         return form;
     }
-    if !within_limits(line) {
+    if line.len() > LINE_BYTES_MAX {
         return ShellForm::Wrapped;
     }
-    let parsed = Parser::new(line.as_bytes(), &ParserOptions::default()).parse_program();
-    let Ok(program) = parsed else { return ShellForm::Wrapped };
-    let mut seen = Seen { moves: has_funsub(line), pipeline: false, trap: false };
-    for list in &program.complete_commands {
-        seen.list(list, Level::Top);
-    }
-    // Substitutions are text in this AST; the word there is enough to fear a `trap -p` in one.
-    seen.trap =
-        seen.trap || (line.contains("trap") && line.contains(['`', '$', '<']) && has_word(line, "trap"));
+    let Ok(script) = parse(line, Origin::At(0), 0) else { return ShellForm::Wrapped };
+    let mut seen = Seen::default();
+    seen.script(&script, Shell::Main);
+    seen.pipeline =
+        script.items.iter().flat_map(|item| &item.chain).any(|(_, pipeline)| pipeline.stages.len() > 1);
     // Our trap redirects, which a restricted shell reports as an error.
     seen.trap = seen.trap || restricts(line);
     match seen {
@@ -68,6 +48,13 @@ pub fn shell_form(line: &str) -> ShellForm {
         Seen { moves: false, pipeline: false, .. } => ShellForm::Bare,
         _ => ShellForm::Wrapped,
     }
+}
+
+/// Whether a `set -r` or `set -o restricted` may be in the line.
+fn restricts(line: &str) -> bool {
+    let mut words = line.split(|c: char| c.is_whitespace() || ";&|(){}".contains(c));
+    words.any(|word| word == "set")
+        && words.any(|word| word == "restricted" || (word.starts_with('-') && word.contains('r')))
 }
 
 /// Decides a line of plain words, which most are, without parsing it.
@@ -82,142 +69,140 @@ fn plain_line(line: &str) -> Option<ShellForm> {
     (!known).then_some(ShellForm::Bare)
 }
 
-fn has_funsub(line: &str) -> bool {
-    ["${ ", "${\t", "${\n", "${|"].iter().any(|opener| line.contains(opener))
-}
-
-/// Whether a `set -r` or `set -o restricted` may be in the line.
-fn restricts(line: &str) -> bool {
-    let mut words = line.split(|c: char| c.is_whitespace() || ";&|(){}".contains(c));
-    words.any(|word| word == "set")
-        && words.any(|word| word == "restricted" || (word.starts_with('-') && word.contains('r')))
-}
-
-fn has_word(line: &str, word: &str) -> bool {
-    line.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').any(|part| part == word)
-}
-
-/// Whether the recursive parser can be given this line on the current thread's stack, and will return soon.
-fn within_limits(line: &str) -> bool {
-    if line.len() > LINE_BYTES_MAX {
-        return false;
-    }
-    let (mut depth, mut deepest, mut round) = (0_usize, 0_usize, 0_usize);
-    for byte in line.bytes() {
-        match byte {
-            b'(' | b'{' | b'[' => depth += 1,
-            b')' | b'}' | b']' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        round += usize::from(byte == b'(');
-        deepest = deepest.max(depth);
-    }
-    let words = |wanted: &[&str]| {
-        line.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| wanted.contains(word)).count()
-    };
-    let nested = words(&["if", "while", "until", "for", "coproc", "do", "function"]);
-    let heavy = words(&["case"]) > DOUBLING_MAX || (round > DOUBLING_MAX && deepest > DOUBLING_MAX);
-    let backticks = line.bytes().filter(|byte| *byte == b'`').count();
-    let negations = line.bytes().filter(|byte| *byte == b'!').count();
-    deepest + nested + backticks + negations <= NESTING_MAX && !heavy && !has_huge_descriptor(line)
-}
-
-/// The parser panics on a descriptor number that does not fit an `i32`.
-fn has_huge_descriptor(line: &str) -> bool {
-    let mut digits = 0_usize;
-    line.bytes().any(|byte| {
-        let huge = digits > 9 && matches!(byte, b'<' | b'>');
-        digits = if byte.is_ascii_digit() { digits + 1 } else { 0 };
-        huge
-    })
-}
-
+/// Whether a command runs in the shell that the line started, or in a child of it.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Level {
-    Top,
-    Inner,
+enum Shell {
+    Main,
+    Child,
 }
 
+/// What of a line matters here.
+#[derive(Default)]
 struct Seen {
     moves: bool,
     pipeline: bool,
+    /// In any shell: a child's `trap -p` shows the traps of the main one.
     trap: bool,
 }
 
 impl Seen {
-    fn list(&mut self, list: &ast::CompoundList, level: Level) {
-        for ast::CompoundListItem(chain, _) in &list.0 {
+    fn script(&mut self, script: &Script, shell: Shell) {
+        for Item { chain, mode } in &script.items {
+            let shell = if *mode == Mode::Background { Shell::Child } else { shell };
             for (_, pipeline) in chain {
-                self.pipeline |= level == Level::Top && pipeline.seq.len() > 1;
-                for command in &pipeline.seq {
-                    self.command(command);
+                for command in &pipeline.stages {
+                    // With `lastpipe` the last stage is the main shell.
+                    self.command(command, shell);
                 }
             }
         }
     }
 
-    fn command(&mut self, command: &ast::Command) {
-        match command {
-            ast::Command::Simple(simple) => self.simple(simple),
-            ast::Command::Compound(compound, _) => self.compound(compound),
-            ast::Command::Function(function) => self.compound(&function.body.0),
-            ast::Command::ExtendedTest(..) => {}
+    fn command(&mut self, command: &Command, shell: Shell) {
+        for redirect in &command.redirects {
+            if let crate::ast::Target::Word(word) = &redirect.target {
+                self.parts(&word.parts);
+            }
         }
-    }
-
-    fn compound(&mut self, compound: &ast::CompoundCommand) {
-        use ast::CompoundCommand as C;
-        match compound {
-            C::BraceGroup(group) => self.list(&group.list, Level::Inner),
-            C::Subshell(group) => self.list(&group.list, Level::Inner),
-            C::ForClause(clause) => self.list(&clause.body.list, Level::Inner),
-            C::ArithmeticForClause(clause) => self.list(&clause.body.list, Level::Inner),
-            C::CaseClause(clause) => {
-                for list in clause.cases.iter().filter_map(|case| case.cmd.as_ref()) {
-                    self.list(list, Level::Inner);
+        match &command.kind {
+            Kind::Simple(simple) => self.simple(simple, shell),
+            Kind::Group(script) => self.script(script, shell),
+            Kind::Subshell(script) => self.script(script, Shell::Child),
+            Kind::For { words, body, .. } => {
+                words.iter().flatten().for_each(|word| self.parts(&word.parts));
+                self.script(body, shell);
+            }
+            Kind::ForArith { header, body } => {
+                self.parts(&header.parts);
+                self.script(body, shell);
+            }
+            Kind::Case { subject, arms } => {
+                self.parts(&subject.parts);
+                for (_, script) in arms {
+                    self.script(script, shell);
                 }
             }
-            C::IfClause(clause) => {
-                self.list(&clause.condition, Level::Inner);
-                self.list(&clause.then, Level::Inner);
-                for part in clause.elses.iter().flatten() {
-                    part.condition.iter().for_each(|list| self.list(list, Level::Inner));
-                    self.list(&part.body, Level::Inner);
+            Kind::If { branches, otherwise } => {
+                for (condition, body) in branches {
+                    self.script(condition, shell);
+                    self.script(body, shell);
+                }
+                if let Some(script) = otherwise {
+                    self.script(script, shell);
                 }
             }
-            C::WhileClause(clause) | C::UntilClause(clause) => {
-                self.list(&clause.0, Level::Inner);
-                self.list(&clause.1.list, Level::Inner);
+            Kind::Loop { condition, body } => {
+                self.script(condition, shell);
+                self.script(body, shell);
             }
-            C::Coprocess(clause) => self.command(&clause.body),
-            C::Arithmetic(_) => {}
+            Kind::Function { body, .. } => self.command(body, Shell::Main),
+            Kind::Coproc(body) => self.command(body, Shell::Child),
+            Kind::Arith(word) => self.parts(&word.parts),
+            Kind::Test(words) => words.iter().for_each(|word| self.parts(&word.parts)),
         }
     }
 
-    fn simple(&mut self, simple: &ast::SimpleCommand) {
-        let Some(name) = &simple.word_or_name else { return };
-        self.word(&name.value);
-        if !PREFIXES.contains(&unquoted(&name.value).as_str()) {
-            return;
-        }
-        for item in simple.suffix.iter().flat_map(|suffix| &suffix.0) {
-            if let ast::CommandPrefixOrSuffixItem::Word(word) = item {
-                self.word(&word.value);
+    fn simple(&mut self, simple: &crate::ast::Simple, shell: Shell) {
+        simple.words.iter().for_each(|word| self.parts(&word.parts));
+        for assignment in simple.assignments.iter().chain(&simple.arrays) {
+            match &assignment.value {
+                crate::ast::AssignValue::Scalar(word) => self.parts(&word.parts),
+                crate::ast::AssignValue::Array(items) => {
+                    for (_, word) in items {
+                        self.parts(&word.parts);
+                    }
+                }
             }
+        }
+        let Some(name) = simple.words.first() else { return };
+        self.name(name, shell);
+        if fixed(name).is_some_and(|name| PREFIXES.contains(&name.as_str())) {
+            simple.words.iter().skip(1).for_each(|word| self.name(word, shell));
         }
     }
 
-    fn word(&mut self, word: &str) {
-        let name = unquoted(word);
-        let dynamic = word.contains(['$', '`', '*', '?', '[', '{', '~']) && word != "[" && word != "[[";
-        self.trap |= name == "trap";
+    fn name(&mut self, word: &Word, shell: Shell) {
+        let name = fixed(word);
         // What a trap runs is text, and some of it may move the shell.
-        self.moves |= dynamic || MOVERS.contains(&name.as_str());
+        self.moves |= shell == Shell::Main && name.as_deref().is_none_or(|name| MOVERS.contains(&name));
+        self.trap |= name.as_deref() == Some("trap");
+    }
+
+    /// Substitutions run in children, where only a `trap` matters.
+    fn parts(&mut self, parts: &[Part]) {
+        for part in parts {
+            match part {
+                Part::Substitution(script) | Part::Process(_, script) => self.script(script, Shell::Child),
+                Part::Double(parts) | Part::Arith(parts) => self.parts(parts),
+                Part::Param(param) => {
+                    if let crate::ast::ParamOp::Default { word, .. } = &param.op {
+                        self.parts(word);
+                    }
+                }
+                Part::Bare(_) | Part::Quoted(_) => {}
+            }
+        }
     }
 }
 
-fn unquoted(word: &str) -> String {
-    word.chars().filter(|c| !matches!(c, '\'' | '"' | '\\')).collect()
+/// The text of a word in which nothing is expanded.
+fn fixed(word: &Word) -> Option<String> {
+    let mut text = String::new();
+    for part in &word.parts {
+        match part {
+            Part::Bare(bare) if bare == "[" || !bare.contains(['*', '?', '[', '{', '~']) => {
+                text.push_str(bare);
+            }
+            Part::Quoted(quoted) => text.push_str(quoted),
+            Part::Double(parts) => match parts.as_slice() {
+                [] => {}
+                [Part::Quoted(quoted)] => text.push_str(quoted),
+                _ => return None,
+            },
+            _ => return None,
+        }
+    }
+    Some(text)
 }
 
 #[cfg(test)]
@@ -232,70 +217,31 @@ mod tests {
     }
 
     #[test]
+    #[rustfmt::skip]
     fn a_line_that_cannot_move_the_shell_is_bare() {
         check(
             ShellForm::Bare,
             &[
-                "",
-                "true",
-                "cargo test --workspace",
-                "A=b make",
-                "echo 'cd /'",
-                "git commit -m \"cd /; eval\"",
-                "echo hi > out; ls",
-                "[ -d x ] && ls",
-                "[[ -d x ]] || ls",
-                "for i in 1 2; do echo $i; done",
-                "echo $(ls)",
-                "exec make",
-                "sleep 1 &",
-                "command ls",
-                "f() { ls; }; f",
-                "{ ls | wc; }",
+                "", "true", "cargo test --workspace", "A=b make", "echo 'cd /'",
+                "git commit -m \"cd /; eval\"", "echo hi > out; ls", "[ -d x ] && ls", "[[ -d x ]] || ls",
+                "for i in 1 2; do echo $i; done", "echo $(ls)", "exec make", "sleep 1 &", "command ls",
+                "f() { ls; }; f", "{ ls | wc; }",
             ],
         );
     }
 
     #[test]
+    #[rustfmt::skip]
     fn a_line_that_may_move_the_shell_or_has_a_pipeline_is_wrapped() {
         check(
             ShellForm::Wrapped,
             &[
-                "cd /",
-                "ls && cd x",
-                "c\"\"d /",
-                "\\cd /",
-                "'cd' x",
-                "pushd x",
-                "popd",
-                "eval ls",
-                ". ./env.sh",
-                "source x",
-                "$X y",
-                "\"$X\"",
-                "`x`",
-                "$(x) y",
-                "command cd /",
-                "builtin cd /",
-                "command $X",
-                "f() { cd /; }; f",
-                "{ cd /; }",
-                "if cd x; then ls; fi",
-                "while cd ..; do :; done",
-                "time cd /",
-                "case x in x) cd /;; esac",
-                "a | b",
-                "ls; a | b",
-                "! cd /",
-                "for i in x; do cd $i; done",
-                "alias g=cd",
-                "echo ${ cd /; }",
-                "mapfile -C 'cd /' -c 1 x < y",
-                "c?d x",
-                "{c,}d /",
-                "if",
-                "(",
-                "'",
+                "cd /", "ls && cd x", "c\"\"d /", "\\cd /", "'cd' x", "pushd x", "popd", "eval ls",
+                ". ./env.sh", "source x", "$X y", "\"$X\"", "`x`", "$(x) y", "command cd /", "builtin cd /",
+                "command $X", "f() { cd /; }; f", "{ cd /; }", "if cd x; then ls; fi",
+                "while cd ..; do :; done", "time cd /", "case x in x) cd /;; esac", "a | b", "ls; a | b",
+                "! cd /", "for i in x; do cd $i; done", "alias g=cd", "echo ${ cd /; }",
+                "mapfile -C 'cd /' -c 1 x < y", "c?d x", "{c,}d /", "if", "(", "'",
             ],
         );
         check(
@@ -305,6 +251,7 @@ mod tests {
     }
 
     #[test]
+    #[rustfmt::skip]
     fn a_line_with_a_trap_is_never_wrapped() {
         check(ShellForm::BareCwdUnknown, &["trap 'cd /' EXIT", "trap - EXIT; cd /", "x=$(trap -p); cd y"]);
         check(ShellForm::Bare, &["echo $(trap -p)", "x=$(trap -p) | cat"]);
