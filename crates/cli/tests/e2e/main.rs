@@ -12,3 +12,4 @@ mod registry;
 mod same_as_bash;
 mod shapes;
 mod terminal;
+mod wrapper;

@@ -56,22 +56,23 @@ async fn calls(count: &str) {
         assert_eq!((outcome.stdout.as_str(), outcome.exit_code), ("out\n", Some(3)), "{outcome:?}");
     };
     run("echo out; exit 3").await;
-    let before = (descriptors(), children());
+    let before = [descriptors(), children()];
     for _ in 0..count.parse::<usize>().expect("a count") {
         run("echo out; exit 3").await;
     }
-    println!("before {before:?} after {:?}", (descriptors(), children()));
+    let left = [descriptors() - before[0], children() - before[1]];
+    println!("left {} {}", left[0], left[1]);
     println!("closed {}", session.close().await);
     println!("children {}", children());
 }
 
-fn descriptors() -> usize {
-    std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count)
+fn descriptors() -> i64 {
+    std::fs::read_dir("/proc/self/fd").map_or(0, |entries| entries.map(|_| 1).sum())
 }
 
-fn children() -> usize {
+fn children() -> i64 {
     let list = std::fs::read_to_string("/proc/thread-self/children").unwrap_or_default();
-    list.split_whitespace().count()
+    list.split_whitespace().map(|_| 1).sum()
 }
 
 async fn cancel(command: &str) {

@@ -165,7 +165,7 @@ fn siblings_share_one_lifeline() {
     let shared: Vec<_> = holders.iter().filter(|(_, count)| **count > 1).collect();
     assert!(shared.len() == 1, "one lifeline and nothing else is shared: {shared:?} in {lists:#?}");
     let lengths: Vec<_> = lists.iter().map(Vec::len).collect();
-    assert!(lengths.iter().all(|length| *length <= 14 && Some(length) == lengths.first()), "{lists:#?}");
+    assert!(lengths.iter().all(|length| *length <= 16 && Some(length) == lengths.first()), "{lists:#?}");
     assert!(
         lists.iter().flatten().all(|(_, target)| !target.ends_with("/ready")),
         "the host's FIFO: {lists:#?}"
@@ -205,9 +205,13 @@ fn calls_leave_nothing() {
     let (host, _stdin) = program(&rig, &["calls", "300"]);
     let done = host.finish();
     let text = done.exits(0).text();
-    let line = text.lines().find_map(|line| line.strip_prefix("before ")).expect("the line");
-    let (before, after) = line.split_once(" after ").expect("two");
-    assert_eq!(before, after);
+    let line = text.lines().find_map(|line| line.strip_prefix("left ")).expect("the line");
+    let left: Vec<i64> = line.split_whitespace().map(|count| count.parse().expect("a count")).collect();
+    // A spare supervisor may be on its way at either look.
+    assert!(
+        left.iter().all(|count| count.abs() <= 2),
+        "descriptors and children left by 300 calls: {left:?}"
+    );
     assert!(text.contains("closed true\nchildren 0"), "{done}");
 }
 
