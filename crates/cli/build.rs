@@ -20,7 +20,9 @@ fn main() {
     if !native || !glibc || variable("KENNEL_LINK") == "dynamic" {
         return;
     }
-    let Some(archives) = LIBRARIES.iter().map(|name| archive(name)).collect::<Option<Vec<PathBuf>>>() else { return };
+    let Some(archives) = LIBRARIES.iter().map(|name| archive(name)).collect::<Option<Vec<PathBuf>>>() else {
+        return;
+    };
     let directory = PathBuf::from(variable("OUT_DIR"));
     if stand_ins(&directory, &archives).is_ok() {
         println!("cargo:rustc-link-search=native={}", directory.display());
