@@ -22,12 +22,12 @@ const CASES: &[(&str, fn())] = &[
     ("a_thousand_tasks_fit_a_thousand_descriptors", a_thousand_tasks),
     ("an_agents_timeout_is_clamped_and_says_so", || alone("an_agents_timeout_is_clamped_and_says_so")),
     ("a_timeout_keeps_what_came_and_proves_the_rest_dead", || {
-        alone("a_timeout_keeps_what_came_and_proves_the_rest_dead")
+        alone("a_timeout_keeps_what_came_and_proves_the_rest_dead");
     }),
     ("a_timeout_may_mean_the_background", || alone("a_timeout_may_mean_the_background")),
     ("bad_input_is_named_and_large_input_works", || alone("bad_input_is_named_and_large_input_works")),
     ("events_have_numbers_without_gaps_and_end_with_the_outcome", || {
-        alone("events_have_numbers_without_gaps_and_end_with_the_outcome")
+        alone("events_have_numbers_without_gaps_and_end_with_the_outcome");
     }),
     ("survivors_are_told_killed_or_left", || alone("survivors_are_told_killed_or_left")),
     ("a_killed_guard_ends_its_sessions_tasks", || alone("a_killed_guard_ends_its_sessions_tasks")),
