@@ -5,6 +5,8 @@ use std::process::ExitCode;
 
 use kennel::{Kennel, Kill, Request};
 
+use crate::api;
+
 /// `crowd COUNT COMMAND`: so many tasks; `worker COUNT COMMAND`: the same, and a forked worker that outlives us;
 /// `calls COUNT`: so many foreground calls, and what they left; `cancel COMMAND`: a call whose future is dropped.
 pub(crate) fn main(words: &[String]) -> ExitCode {
@@ -16,6 +18,21 @@ pub(crate) fn main(words: &[String]) -> ExitCode {
             ["worker", count, command] => crowd(count, command, true).await,
             ["calls", count] => calls(count).await,
             ["cancel", command] => cancel(command).await,
+            ["an_agents_timeout_is_clamped_and_says_so"] => {
+                api::an_agents_timeout_is_clamped_and_says_so().await;
+            }
+            ["a_timeout_keeps_what_came_and_proves_the_rest_dead"] => {
+                api::a_timeout_keeps_what_came_and_proves_the_rest_dead().await;
+            }
+            ["a_timeout_may_mean_the_background"] => api::a_timeout_may_mean_the_background().await,
+            ["bad_input_is_named_and_large_input_works"] => {
+                api::bad_input_is_named_and_large_input_works().await;
+            }
+            ["events_have_numbers_without_gaps_and_end_with_the_outcome"] => {
+                api::events_have_numbers_without_gaps_and_end_with_the_outcome().await;
+            }
+            ["survivors_are_told_killed_or_left"] => api::survivors_are_told_killed_or_left().await,
+            ["a_killed_guard_ends_its_sessions_tasks"] => api::a_killed_guard_ends_its_sessions_tasks().await,
             _ => return ExitCode::from(64),
         }
         ExitCode::SUCCESS

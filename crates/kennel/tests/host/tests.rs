@@ -20,6 +20,17 @@ const CASES: &[(&str, fn())] = &[
     ("a_dropped_call_is_cancelled", a_dropped_call_is_cancelled),
     ("calls_leave_no_descriptor_and_no_child", calls_leave_nothing),
     ("a_thousand_tasks_fit_a_thousand_descriptors", a_thousand_tasks),
+    ("an_agents_timeout_is_clamped_and_says_so", || alone("an_agents_timeout_is_clamped_and_says_so")),
+    ("a_timeout_keeps_what_came_and_proves_the_rest_dead", || {
+        alone("a_timeout_keeps_what_came_and_proves_the_rest_dead");
+    }),
+    ("a_timeout_may_mean_the_background", || alone("a_timeout_may_mean_the_background")),
+    ("bad_input_is_named_and_large_input_works", || alone("bad_input_is_named_and_large_input_works")),
+    ("events_have_numbers_without_gaps_and_end_with_the_outcome", || {
+        alone("events_have_numbers_without_gaps_and_end_with_the_outcome");
+    }),
+    ("survivors_are_told_killed_or_left", || alone("survivors_are_told_killed_or_left")),
+    ("a_killed_guard_ends_its_sessions_tasks", || alone("a_killed_guard_ends_its_sessions_tasks")),
 ];
 
 pub(crate) fn main(filter: &str) -> ExitCode {
@@ -85,6 +96,13 @@ fn program(rig: &Rig, words: &[&str]) -> (Running, std::os::fd::OwnedFd) {
     let mut invocation = rig.kennel(["program"].iter().chain(words));
     let running = invocation.stdin(Stdio::from(reader)).within(Duration::from_secs(60)).spawn();
     (running, writer)
+}
+
+/// A scenario of the program that asserts by itself.
+fn alone(name: &str) {
+    let rig = rig();
+    let (host, _stdin) = program(&rig, &[name]);
+    host.finish().exits(0);
 }
 
 fn a_killed_host_leaves_nothing() {
