@@ -99,12 +99,15 @@ fn an_owner_s_death_ends_what_is_bound_to_it() {
     let pid = owner.pid().to_string();
     let mut bound = rig.fifo("bound");
     let command = format!("exec \"$HOSTILE\" --ready '{}' hold", bound.word());
-    rig.kennel(["start", "--owner-pid", &pid, &command]).finish().exits(0);
+    let first = rig.kennel(["start", "--owner-pid", &pid, &command]).finish().exits(0).last_line();
     let mut kept = rig.fifo("kept");
     let command = format!("exec \"$HOSTILE\" --ready '{}' hold", kept.word());
     let done = rig.kennel(["start", "--owner-pid", &pid, "--keep", &command]).finish();
     bound.pid();
     kept.pid();
+    // Both keepers have had time to see that the program that started the task has gone.
+    rig.kennel(["wait", "--timeout", "500ms", &first]).finish().exits(124);
+    assert!(bound.held(), "{}", listed(&rig, &first));
     assert!(signal(owner.pid(), rustix::process::Signal::KILL));
     owner.finish();
     assert!(bound.ends_within(AT_ONCE), "{:?}", rig.processes());
