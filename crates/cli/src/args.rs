@@ -30,6 +30,8 @@ pub(crate) enum Verb {
     Wait(WaitOptions),
     /// End tasks: signal, grace, SIGKILL, whole tree, proof.
     Kill(KillOptions),
+    /// Say whether a command may run: allow, ask or deny.
+    Check(CheckOptions),
     /// Recover lost tasks and remove expired output.
     Gc(GcOptions),
     /// Print the JSON Schema of an output.
@@ -52,6 +54,7 @@ impl Cli {
             Some("output") => OutputOptions::try_parse_from(rest()).map(Verb::Output),
             Some("wait") => WaitOptions::try_parse_from(rest()).map(Verb::Wait),
             Some("kill") => KillOptions::try_parse_from(rest()).map(Verb::Kill),
+            Some("check") => CheckOptions::try_parse_from(rest()).map(Verb::Check),
             _ => return Self::try_parse(),
         };
         verb.map(|verb| Self { verb })
@@ -246,6 +249,46 @@ pub(crate) struct KillOptions {
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// The agent that calls as a hook.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum HookArg {
+    /// By the input.
+    Auto,
+    Claude,
+    Codex,
+    Gemini,
+    Cursor,
+}
+
+/// Say whether a command may run: 0 allow, 1 deny, 3 ask. Nothing is run.
+#[derive(Debug, Parser)]
+#[command(name = "kennel check", max_term_width = 100)]
+#[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
+pub(crate) struct CheckOptions {
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Also say how the command was read.
+    #[arg(long)]
+    pub(crate) explain: bool,
+    /// Answer JSON lines {id, command, cwd, home} with {id, verdict, rules}.
+    #[arg(long, conflicts_with_all = ["json", "explain", "hook", "command", "command_file", "cwd"])]
+    pub(crate) stdin: bool,
+    /// Answer the hook of an agent, in its format.
+    #[arg(long, value_name = "AGENT", value_enum, num_args = 0..=1, default_missing_value = "auto",
+        conflicts_with_all = ["json", "explain", "command", "command_file", "cwd"])]
+    pub(crate) hook: Option<HookArg>,
+    /// Directory in which the command would run.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
+    /// Read the command line from this file (- for standard input).
+    #[arg(long, value_name = "FILE", conflicts_with = "command")]
+    pub(crate) command_file: Option<PathBuf>,
+    /// One word is a line for bash; several are a program and its arguments.
+    #[arg(trailing_var_arg = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
 }
 
 /// Recover lost tasks and remove expired output.

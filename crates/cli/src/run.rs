@@ -150,7 +150,7 @@ fn command(options: &CommandOptions) -> Result<Request, Fault> {
     }
 }
 
-fn read_command(file: &Path) -> Result<OsString, Fault> {
+pub(crate) fn read_command(file: &Path) -> Result<OsString, Fault> {
     let mut bytes = Vec::new();
     let read = if file.as_os_str() == "-" {
         std::io::stdin().lock().read_to_end(&mut bytes).map(drop)

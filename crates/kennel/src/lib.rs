@@ -53,6 +53,8 @@ pub use outcome::{
     Boundary, Clamped, ClampedValue, End, Enforced, ErrorInfo, KillReport, Notice, Outcome, Proof,
     Protection, Status, StoppedBy, Survivor, TaskInfo, TaskList, TaskOutput, Usage,
 };
+pub use places::account_home;
+pub use policy;
 pub use probe::{Finding, Probe};
 pub use read::{Chunk, Read, Stream};
 pub use registry::{Collected, RETENTION_DEFAULT};

@@ -3,6 +3,7 @@
 
 mod background;
 mod bad_input;
+mod check;
 mod common;
 mod crash;
 mod ends;
