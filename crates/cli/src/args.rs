@@ -69,6 +69,15 @@ pub(crate) enum SurvivorsArg {
     Leave,
 }
 
+/// What to do where the policy asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AskArg {
+    /// Run.
+    Allow,
+    /// Do not.
+    Deny,
+}
+
 /// What the timeout does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OnTimeoutArg {
@@ -116,9 +125,12 @@ pub(crate) struct CommandOptions {
     /// Let the task go on when its owner ends.
     #[arg(long)]
     pub(crate) keep: bool,
-    /// Run without the policy check (this version has none; recorded by later ones).
+    /// Run without the policy check; that is recorded. Not inside a task.
     #[arg(long)]
     pub(crate) no_check: bool,
+    /// The answer where the policy asks, instead of the terminal's user. Inside a task only deny.
+    #[arg(long, value_enum, value_name = "ANSWER", conflicts_with = "no_check")]
+    pub(crate) ask: Option<AskArg>,
     /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,

@@ -1,6 +1,7 @@
 //! The `kennel` binary. It speaks to people and scripts; everything it does, it does through the public library.
 
 mod args;
+mod ask;
 mod check;
 mod clock;
 mod doctor;

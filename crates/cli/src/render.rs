@@ -77,7 +77,10 @@ pub(crate) fn verdict(command: &str, verdict: &Verdict) -> String {
         Decision::Ask => "ask: this needs a yes",
         Decision::Deny => "deny: this is not run",
     };
-    let mut text = format!("{title}\n  command  {}\n", shorten(&escape(command), 200));
+    let mut text = format!("{title}\n");
+    if !command.is_empty() {
+        let _infallible = writeln!(text, "  command  {}", shorten(&escape(command), 200));
+    }
     for finding in &verdict.findings {
         let _infallible = write!(text, "\n{}", finding_lines(finding));
     }
@@ -88,6 +91,22 @@ pub(crate) fn verdict(command: &str, verdict: &Verdict) -> String {
         let _infallible = writeln!(text, "  {}", escape(line));
     }
     text
+}
+
+/// A command that is not run: the panel, on stderr.
+pub(crate) fn refusal(command: &str, verdict: &Verdict, hint: Option<&str>) {
+    eprint!("kennel: {}", self::verdict(command, verdict));
+    if verdict.decision == Decision::Ask {
+        eprintln!("  nobody said yes, so it is not run");
+    }
+    if let Some(hint) = hint.filter(|_| verdict.decision == Decision::Ask) {
+        eprintln!("  hint: {}", escape_lines(hint));
+    }
+}
+
+/// A question to the person at the terminal, on stderr.
+pub(crate) fn question(verdict: &Verdict, question: &str) {
+    eprint!("kennel: {}{question} ", self::verdict("", verdict));
 }
 
 fn finding_lines(finding: &Finding) -> String {

@@ -78,6 +78,11 @@ impl Signals {
         Ok(Self { fd: async_fd(fd, Interest::READABLE)? })
     }
 
+    /// A descriptor of its own that is readable while a signal waits.
+    pub(crate) fn waiting(&self) -> io::Result<OwnedFd> {
+        self.fd.get_ref().try_clone()
+    }
+
     /// The next signal.
     pub(crate) async fn next(&self) -> Caught {
         let read = |fd: &OwnedFd| {

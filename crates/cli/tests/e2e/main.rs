@@ -13,3 +13,4 @@ mod registry;
 mod same_as_bash;
 mod shapes;
 mod terminal;
+mod verdict;
