@@ -277,7 +277,6 @@ pub(crate) enum HookArg {
 /// Say whether a command may run: 0 allow, 1 deny, 3 ask. Nothing is run.
 #[derive(Debug, Parser)]
 #[command(name = "kennel check", max_term_width = 100)]
-#[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 pub(crate) struct CheckOptions {
     /// Print JSON.
     #[arg(long)]
