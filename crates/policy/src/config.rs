@@ -45,13 +45,6 @@ pub(crate) struct Layer {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Document {
-    #[serde(default)]
-    policy: File,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
 struct File {
     #[serde(default)]
     allow_hard: bool,
@@ -93,6 +86,8 @@ struct RuleTable {
     program: String,
     #[serde(default)]
     args: Vec<String>,
+    #[serde(default)]
+    paths: Vec<String>,
     verdict: Decision,
     reason: String,
     #[serde(default)]
@@ -104,6 +99,8 @@ struct RuleTable {
 pub(crate) struct UserRule {
     pub(crate) id: String,
     pub(crate) pattern: Pattern,
+    /// If any are given, an operand must be in one of them.
+    pub(crate) paths: Vec<String>,
     pub(crate) decision: Decision,
     pub(crate) reason: String,
     pub(crate) instead: String,
@@ -122,11 +119,10 @@ pub(crate) struct Settings {
 }
 
 impl Layer {
-    /// Reads the `[policy]` table of a file.
+    /// Reads a file of rules, or the `policy` table of a larger one.
     pub(crate) fn parse(kind: LayerKind, text: &str) -> Result<Self, ConfigError> {
-        let document: Document =
-            toml::from_str(text).map_err(|error| ConfigError::Malformed(error.to_string()))?;
-        Ok(Layer { kind, file: document.policy })
+        let file = toml::from_str(text).map_err(|error| ConfigError::Malformed(error.to_string()))?;
+        Ok(Layer { kind, file })
     }
 }
 
@@ -205,5 +201,13 @@ fn user_rule(rule: RuleTable) -> Result<UserRule, ConfigError> {
     }
     let programs = rule.program.split('|').map(str::to_owned).collect();
     let pattern = Pattern::from_words(programs, rule.args.iter().map(String::as_str));
-    Ok(UserRule { id: rule.id, pattern, decision: rule.verdict, reason: rule.reason, instead: rule.instead })
+    let paths = rule.paths;
+    Ok(UserRule {
+        id: rule.id,
+        pattern,
+        paths,
+        decision: rule.verdict,
+        reason: rule.reason,
+        instead: rule.instead,
+    })
 }

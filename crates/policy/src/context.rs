@@ -5,7 +5,10 @@
 pub(crate) struct Context {
     pub(crate) cwd: String,
     pub(crate) home: String,
+    /// Empty if there is none.
     pub(crate) workspace: String,
+    /// The work is in the home directory itself.
+    pub(crate) works_at_home: bool,
     pub(crate) temp: Vec<String>,
     /// Paths that count as the machine's, whatever they are.
     pub(crate) protected: Vec<String>,

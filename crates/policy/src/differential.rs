@@ -106,6 +106,7 @@ fn our_words(line: &str) -> Option<Vec<String>> {
         cwd: "/w".to_owned(),
         home: "/home/dev".to_owned(),
         workspace: "/w".to_owned(),
+        works_at_home: false,
         temp: Vec::new(),
         protected: Vec::new(),
     };

@@ -1,7 +1,7 @@
 //! Should this shell text run? A guard-rail over an AST of bash: no I/O, no time, no environment.
 //!
-//! [`Policy::check`] reads a command as bash would ([`parse`]), runs it on abstract values ([`eval`]), asks models of
-//! programs what it does ([`model`]) and what that is worth ([`rules`]), and returns a [`Verdict`]. What it cannot read
+//! [`Policy::check`] reads a command as bash would (`parse`), runs it on abstract values (`eval`), asks models of
+//! programs what it does (`model`) and what that is worth (`rules`), and returns a [`Verdict`]. What it cannot read
 //! is `ask`, never `allow`. It is not a boundary: that is the sandbox.
 //!
 //! ```

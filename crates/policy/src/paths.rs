@@ -153,10 +153,10 @@ fn zone(parts: &[&str], ctx: &Context) -> Zone {
     {
         return Zone::System;
     }
-    if parts == workspace && workspace != home {
+    if parts == workspace && !workspace.is_empty() {
         return Zone::Workspace;
     }
-    if parts.starts_with(&workspace) && workspace != home {
+    if parts.starts_with(&workspace) && !workspace.is_empty() {
         return Zone::Inside;
     }
     if ctx.temp.iter().any(|temp| parts.starts_with(&components(temp))) {

@@ -95,13 +95,21 @@ impl Policy {
             ["/tmp", "/var/tmp", "/dev/shm"].iter().map(|dir| (*dir).to_owned()).collect();
         temp.extend(self.settings.temp.iter().map(|dir| clean(dir)));
         let workspace = self.settings.workspace.as_deref().or(request.workspace).unwrap_or(request.cwd);
-        Context {
+        let mut ctx = Context {
             cwd: clean(request.cwd),
             home: clean(request.home),
-            workspace: clean(workspace),
+            workspace: String::new(),
+            works_at_home: false,
             temp,
             protected: self.settings.protected.iter().map(|dir| clean(dir)).collect(),
+        };
+        // The root, a system directory or a home is no workspace: all would be in it.
+        let workspace = clean(workspace);
+        ctx.works_at_home = workspace == ctx.home;
+        if crate::paths::place(&workspace, &ctx).zone < crate::paths::Zone::Home {
+            ctx.workspace = workspace;
         }
+        ctx
     }
 
     /// What a rule decides, after the configuration.
@@ -168,7 +176,7 @@ fn whole(text: &str) -> crate::ast::Span {
 
 impl Checker<'_> {
     /// Patterns of words: the built-in ones, then those of the configuration.
-    pub(crate) fn patterns(&mut self, _env: &Env, call: &Call<'_>) {
+    pub(crate) fn patterns(&mut self, env: &Env, call: &Call<'_>) {
         let name = patterns::family(call.name).unwrap_or(call.name);
         let builtin = patterns::builtin(name);
         let settings = Arc::clone(&self.policy.settings);
@@ -187,7 +195,14 @@ impl Checker<'_> {
             }
         }
         for rule in &settings.rules {
-            if rule.pattern.matches(call.name, &words) {
+            let inside = |path: &String| {
+                let root = crate::paths::absolute(path, &self.ctx.workspace);
+                call.args.iter().flat_map(|arg| self.absolute(env, arg)).any(|full| {
+                    full == root || full.strip_prefix(&root).is_some_and(|rest| rest.starts_with('/'))
+                })
+            };
+            let somewhere = rule.paths.is_empty() || rule.paths.iter().any(inside);
+            if somewhere && rule.pattern.matches(call.name, &words) {
                 self.configured(rule);
             }
         }

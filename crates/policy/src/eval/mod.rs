@@ -18,7 +18,7 @@ use crate::policy::Policy;
 use crate::verdict::{Decision, Finding};
 
 /// Units of work for one line: about a word each. It bounds the time, not the size of honest lines.
-const FUEL: u32 = 150_000;
+const FUEL: u32 = 100_000;
 /// Findings beyond this say nothing new.
 const FINDINGS_MAX: usize = 64;
 /// Longest text that is followed from program to program.

@@ -45,12 +45,32 @@ impl Checker<'_> {
         let read_only = volume.ends_with(":ro") || volume.contains("readonly");
         let by_path = source.starts_with(['/', '~', '.']);
         match place.zone {
-            Zone::Root | Zone::System if by_path && place.certain && !read_only => {
+            Zone::Root if source.starts_with('/') && (!place.certain || read_only) => {
+                self.report("container.mount", &full);
+            }
+            _ if !by_path || !place.certain || read_only => {}
+            Zone::Root => self.report("container.host", &full),
+            // `/etc` is the machine; `/etc/localtime` is not.
+            Zone::System if full.matches('/').count() == 1 || super::effect::is_vital_file(&full) => {
                 self.report("container.host", &full);
             }
-            Zone::Home if by_path && place.certain && !read_only => self.report("container.mount", &full),
-            Zone::Root if source.starts_with('/') => self.report("container.mount", &full),
+            Zone::System if !harmless(&full) => self.report("container.mount", &full),
+            Zone::Home => self.report("container.mount", &full),
             _ => {}
         }
     }
+}
+
+/// Files and directories of the system that containers are given all the time.
+fn harmless(path: &str) -> bool {
+    const GIVEN: &[&str] = &[
+        "/etc/localtime",
+        "/etc/timezone",
+        "/etc/ssl/certs",
+        "/etc/machine-id",
+        "/dev/shm",
+        "/dev/null",
+        "/dev/net/tun",
+    ];
+    GIVEN.contains(&path)
 }

@@ -99,10 +99,13 @@ impl Checker<'_> {
         let place = paths::place(path, self.ctx);
         let whole = recursive || place.wide;
         let rule = match place.zone {
-            Zone::Temp => (place.certain && is_temp_itself(path, self.ctx) && recursive && !place.wide)
-                .then_some("fs.delete.outside"),
+            Zone::Temp => {
+                (!filtered && place.certain && is_temp_itself(path, self.ctx) && recursive && !place.wide)
+                    .then_some("fs.delete.outside")
+            }
             Zone::Inside if whole && is_repository(path) => Some("vcs.delete-repository"),
             Zone::Inside => None,
+            Zone::HomeInner if self.ctx.works_at_home && !whole => None,
             Zone::Unknown => (whole && !filtered).then_some("fs.delete.unknown"),
             Zone::Workspace | Zone::Ancestor => (whole && !filtered).then_some("fs.delete.workspace"),
             Zone::Outside | Zone::HomeInner | Zone::SystemInner => Some("fs.delete.outside"),
@@ -136,7 +139,7 @@ impl Checker<'_> {
         }
         let place = paths::place(path, self.ctx);
         let Place { zone, certain, .. } = place;
-        if paths::is_auth(path) {
+        if paths::is_auth(path) && !(how == How::Create && path.ends_with("/.ssh")) {
             let rule = if how == How::Create { "fs.write.outside" } else { "fs.write.auth" };
             return self
                 .capped(if certain { Decision::Deny } else { Decision::Ask }, |c| c.report(rule, path));
@@ -148,6 +151,7 @@ impl Checker<'_> {
             Zone::Temp | Zone::Inside | Zone::Unknown | Zone::Workspace | Zone::Ancestor => None,
             Zone::Root | Zone::Home if how == How::Create => None,
             Zone::Outside if how == How::Copy => None,
+            Zone::HomeInner if self.ctx.works_at_home => None,
             // Some file, which may be a new one.
             Zone::Outside | Zone::HomeInner | Zone::SystemInner | Zone::Home
                 if !certain && how != How::Edit =>
@@ -242,7 +246,7 @@ const CORE: &[&str] = &[
 ];
 
 /// Files of `/etc` and its like whose change takes over the machine, or breaks it.
-fn is_vital_file(path: &str) -> bool {
+pub(super) fn is_vital_file(path: &str) -> bool {
     #[rustfmt::skip]
     const VITAL: &[&str] = &[
         "passwd", "shadow", "group", "gshadow", "sudoers", "ssh", "pam", "cron", "anacrontab", "systemd",

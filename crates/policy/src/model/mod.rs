@@ -47,6 +47,9 @@ impl Call<'_> {
     }
 }
 
+/// Words of a command that a finding shows.
+const SHOWN_WORDS: usize = 64;
+
 /// Programs that are looked for where a name is a pattern, or follows an unknown program.
 #[rustfmt::skip]
 const DANGEROUS: &[&str] = &[
@@ -60,7 +63,10 @@ const DANGEROUS: &[&str] = &[
 impl Checker<'_> {
     /// Judges one command and returns what it prints.
     pub(crate) fn invoke(&mut self, env: &mut Env, argv: &[String], stdin: Option<&str>) -> String {
-        let outer = (std::mem::replace(&mut self.argv, argv.to_vec()), self.cwd.clone());
+        let outer = (
+            std::mem::replace(&mut self.argv, argv.iter().take(SHOWN_WORDS).cloned().collect()),
+            self.cwd.clone(),
+        );
         self.cwd = env.cwd.first().cloned().unwrap_or_default();
         let out = self.deeper(|checker| checker.dispatch(env, argv, stdin));
         (self.argv, self.cwd) = outer;

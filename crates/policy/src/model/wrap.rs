@@ -158,6 +158,7 @@ impl Checker<'_> {
             "command" => return Some(self.command_builtin(env, call)),
             "xargs" => return Some(self.xargs(env, call)),
             "parallel" | "sem" => return Some(self.parallel(env, call)),
+            "kennel" => return Some(self.kennel(env, call)),
             "ssh" | "slogin" | "autossh" | "mosh" => return Some(self.ssh(env, call)),
             _ => {}
         }
@@ -290,6 +291,30 @@ impl Checker<'_> {
         if let Some(dir) = opts.value("C D chdir") {
             let dirs = self.absolute(env, dir);
             env.cwd = dirs;
+        }
+    }
+
+    /// Our own command line: it runs what it is given, and may not be told to look away.
+    fn kennel(&mut self, env: &mut Env, call: &Call<'_>) -> String {
+        const VALUED: &str = "cwd env pass-env timeout on-timeout survivors description pty sandbox network writable boundary memory pids cpu-time output-cap max-output session owner-pid ask report";
+        let (verb, rest) =
+            call.args.split_first().map_or(("", &[][..]), |(verb, rest)| (verb.as_str(), rest));
+        let opts = Spec::wrapper("", VALUED).read(rest);
+        let loosens = opts.has("no-check") || opts.value("ask") == Some("allow");
+        let changes = matches!(verb, "trust")
+            || (matches!(verb, "hook" | "mcp") && rest.iter().any(|word| word == "uninstall"));
+        if loosens || changes {
+            self.report("self.protect", verb);
+        }
+        if !matches!(verb, "run" | "start") {
+            return RUN.to_string();
+        }
+        match opts.operands.as_slice() {
+            [line] => {
+                let mut inner = env.clone();
+                self.deeper(|checker| checker.shell_code(&mut inner, line, call.stdin))
+            }
+            argv => self.inner(env, argv, call),
         }
     }
 

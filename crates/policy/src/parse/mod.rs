@@ -18,7 +18,7 @@ use crate::ast::{Script, Span, Word};
 pub(crate) const NESTING_MAX: u32 = 64;
 
 /// How many commands, words and pieces of words are read.
-const NODES_MAX: u32 = 250_000;
+const NODES_MAX: u32 = 150_000;
 
 /// Why a text is not a program that can be judged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

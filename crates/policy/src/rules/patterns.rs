@@ -325,6 +325,7 @@ const PATTERNS: &[(&str, &[&str])] = &[
         "gh auth token", "gpg --export-secret-keys|--export-secret-subkeys", "git credential fill",
         "doppler secrets", "heroku config", "ssh-add -L", "mimikatz|laZagne", "sops -d|--decrypt",
         "ansible-vault view|decrypt", "chamber read|export", "keyctl read|print"]),
+    ("secret.loss", &["gpg|gpg2 --delete-secret-keys|--delete-secret-key|--delete-secret-and-public-key|--delete-keys|--delete-key"]),
     ("sys.root-account", &["useradd|usermod|adduser -o|--non-unique ** 0",
         "useradd|usermod|adduser --uid=0", "useradd|usermod -ou ** 0"]),
     ("container.host", &["nsenter -t|--target 1", "nsenter -t1|--target=1"]),

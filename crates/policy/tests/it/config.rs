@@ -34,6 +34,9 @@ fn the_documented_example_adds_tightens_and_loosens() {
         ("rm -rf /srv/data/x", Decision::Deny),
         ("rm -rf /scratch/x", Decision::Allow),
         ("rm -rf /", Decision::Deny),
+        ("rm tests/fixtures/a.json", Decision::Ask),
+        ("cd tests && mv fixtures/a b", Decision::Ask),
+        ("rm tests/other", Decision::Allow),
     ] {
         assert_eq!(decide(&layers, line), expected, "{line}");
     }
@@ -42,47 +45,47 @@ fn the_documented_example_adds_tightens_and_loosens() {
 
 #[test]
 fn a_project_only_tightens() {
-    let user = "[policy.rules]\n\"vcs.force-push\" = \"allow\"";
-    let tighter = "[policy.rules]\n\"vcs.force-push\" = \"deny\"";
+    let user = "[rules]\n\"vcs.force-push\" = \"allow\"";
+    let tighter = "[rules]\n\"vcs.force-push\" = \"deny\"";
     assert_eq!(
         decide(&[(LayerKind::User, user), (LayerKind::Project, tighter)], "git push -f"),
         Decision::Deny
     );
     assert_eq!(refused(&[(LayerKind::Project, user)]), ConfigError::ProjectLoosens("vcs.force-push".into()));
     for text in [
-        "[policy.context]\ntemp = [\"/\"]",
-        "[policy.context]\nworkspace = \"/\"",
-        "[policy]\nallow_hard = true",
-        "[policy.defaults]\ndynamic = \"allow\"",
-        "[policy.defaults]\nnon_interactive = \"allow\"",
+        "[context]\ntemp = [\"/\"]",
+        "[context]\nworkspace = \"/\"",
+        "allow_hard = true",
+        "[defaults]\ndynamic = \"allow\"",
+        "[defaults]\nnon_interactive = \"allow\"",
     ] {
         assert!(matches!(refused(&[(LayerKind::Project, text)]), ConfigError::ProjectLoosens(_)), "{text}");
     }
-    let protected = "[policy.context]\nprotected = [\"/home/dev/project/data\"]";
+    let protected = "[context]\nprotected = [\"/home/dev/project/data\"]";
     assert_eq!(decide(&[(LayerKind::Project, protected)], "rm -rf data"), Decision::Deny);
 }
 
 #[test]
 fn hard_rules_need_the_explicit_key() {
-    let soft = "[policy.rules]\n\"device.write\" = \"ask\"";
+    let soft = "[rules]\n\"device.write\" = \"ask\"";
     assert_eq!(refused(&[(LayerKind::User, soft)]), ConfigError::HardRule("device.write".into()));
-    let hard = "[policy]\nallow_hard = true\n[policy.rules]\n\"device.write\" = \"ask\"";
+    let hard = "allow_hard = true\n[rules]\n\"device.write\" = \"ask\"";
     assert_eq!(decide(&[(LayerKind::User, hard)], "dd if=a of=/dev/sda"), Decision::Ask);
 }
 
 #[test]
 fn what_cannot_be_understood_is_an_error() {
     for text in [
-        "[policy",
-        "[policy]\nunknown = 1",
-        "[policy.rules]\n\"device.write\" = \"maybe\"",
-        "[policy.rules]\n\"no.such\" = \"deny\"",
+        "[rules",
+        "unknown = 1",
+        "[rules]\n\"device.write\" = \"maybe\"",
+        "[rules]\n\"no.such\" = \"deny\"",
         "[other]\na = 1",
-        "[policy]\nblocked_commands = [\"\"]",
-        "[policy]\nblocked_commands = [\"a | b\"]",
-        "[[policy.rule]]\nid = \"x\"",
-        "[policy.defaults]\nx = \"ask\"",
-        "[[policy.rule]]\nid = \"x\"\nprogram = \"a b\"\nverdict = \"deny\"\nreason = \"r\"",
+        "blocked_commands = [\"\"]",
+        "blocked_commands = [\"a | b\"]",
+        "[[rule]]\nid = \"x\"",
+        "[defaults]\nx = \"ask\"",
+        "[[rule]]\nid = \"x\"\nprogram = \"a b\"\nverdict = \"deny\"\nreason = \"r\"",
     ] {
         assert!(Policy::with_layers(&[(LayerKind::User, text)]).is_err(), "{text}");
     }
@@ -116,4 +119,24 @@ fn verdicts_are_deterministic_and_serialise() {
     );
     let json = serde_json::to_string(&verdict).unwrap();
     assert_eq!(serde_json::from_str::<policy::Verdict>(&json).unwrap(), verdict);
+}
+
+#[test]
+fn the_root_a_system_directory_and_a_home_are_no_workspaces() {
+    let decide = |cwd: &str, home: &str, line: &str| {
+        let request = policy::Request { command: policy::Command::Shell(line), cwd, home, workspace: None };
+        Policy::builtin().check(&request).decision
+    };
+    for cwd in ["/", "/etc", "/home", "/home/dev", "/usr/lib", "/root"] {
+        assert_eq!(decide(cwd, "/home/dev", "rm -rf /etc"), Decision::Deny, "{cwd}");
+        assert_eq!(decide(cwd, "/home/dev", "rm -rf *"), Decision::Deny, "{cwd}");
+        assert_eq!(decide(cwd, "/home/dev", "rm -rf ~"), Decision::Deny, "{cwd}");
+    }
+    for cwd in ["/app", "/srv/www/x", "/usr/src/app", "/opt/x", "/tmp/x", "/root/work"] {
+        assert_eq!(decide(cwd, "/root", "rm -rf build && echo x > out"), Decision::Allow, "{cwd}");
+        assert_eq!(decide(cwd, "/root", "rm -rf /root"), Decision::Deny, "{cwd}");
+    }
+    assert_eq!(decide("/root", "/root", "echo x > a.txt && rm a.txt"), Decision::Allow);
+    assert_eq!(decide("/root", "/root", "rm -rf work"), Decision::Ask);
+    assert_eq!(decide("/root", "/root", "echo x >> .bashrc"), Decision::Ask);
 }
