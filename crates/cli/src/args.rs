@@ -32,6 +32,8 @@ pub(crate) enum Verb {
     Kill(KillOptions),
     /// Say whether a command may run: allow, ask or deny.
     Check(CheckOptions),
+    /// Install the check as a hook of an agent.
+    Hook(HookOptions),
     /// Recover lost tasks and remove expired output.
     Gc(GcOptions),
     /// Print the JSON Schema of an output.
@@ -272,6 +274,40 @@ pub(crate) enum HookArg {
     Codex,
     Gemini,
     Cursor,
+}
+
+/// Install the check as a hook of an agent.
+#[derive(Debug, Parser)]
+#[command(name = "kennel hook", max_term_width = 100)]
+pub(crate) struct HookOptions {
+    #[command(subcommand)]
+    pub(crate) verb: HookVerb,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum HookVerb {
+    /// Let the agent ask `kennel check` before it runs a command.
+    Install(ClientOptions),
+    /// Take that back.
+    Uninstall(ClientOptions),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ClientArg {
+    Claude,
+    Codex,
+    Gemini,
+    Cursor,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ClientOptions {
+    /// Which agent.
+    #[arg(long, value_enum, value_name = "AGENT")]
+    pub(crate) client: ClientArg,
+    /// Print what the agent's file would become, and change nothing.
+    #[arg(long)]
+    pub(crate) print: bool,
 }
 
 /// Say whether a command may run: 0 allow, 1 deny, 3 ask. Nothing is run.

@@ -42,6 +42,11 @@ impl Fault {
         Self { code: 126, what: what.into(), hint: Some(hint.into()), denied: None }
     }
 
+    /// A verb that does not run commands has not done its work: 1.
+    pub(crate) fn undone(what: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { code: 1, what: what.into(), hint: Some(hint.into()), denied: None }
+    }
+
     /// A signal ended the wait for an answer: 128 and its number.
     pub(crate) fn interrupted(signal: i32) -> Self {
         let code = u8::try_from(128 + signal).unwrap_or(125);

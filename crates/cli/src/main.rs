@@ -9,6 +9,7 @@ mod duration;
 mod fault;
 mod gc;
 mod hook;
+mod install;
 mod kill;
 mod output;
 mod render;
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
     let done = match cli.verb {
         // No runtime: it is a pure question, and hooks wait for the answer.
         Verb::Check(options) => check::check(&options),
+        Verb::Hook(options) => install::hook(&options),
         verb => dispatch(verb, passed),
     };
     match done {
@@ -66,6 +68,7 @@ fn dispatch(verb: Verb, passed: Vec<i32>) -> Result<u8, Fault> {
             Verb::Wait(options) => wait::wait(options).await,
             Verb::Kill(options) => kill::kill(options).await,
             Verb::Check(options) => check::check(&options),
+            Verb::Hook(options) => install::hook(&options),
             Verb::Gc(options) => gc::gc(&options).await,
             Verb::Schema(options) => schema::schema(&options),
             Verb::Doctor(options) => doctor::doctor(&options).await,

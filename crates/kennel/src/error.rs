@@ -164,7 +164,7 @@ fn remedy(verdict: &policy::Verdict) -> Option<String> {
     if verdict.decision == policy::Decision::Deny {
         return instead;
     }
-    let allow = format!("a person can allow it: \"{}\" = \"allow\" under [policy.rules]", finding.rule);
+    let allow = format!("a person can allow it: \"{}\" = \"allow\" under [rules]", finding.rule);
     Some(instead.map_or(allow.clone(), |instead| format!("{instead}; or {allow}")))
 }
 

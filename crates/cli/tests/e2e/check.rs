@@ -221,8 +221,7 @@ fn a_tool_that_runs_nothing_is_none_of_our_business() {
 fn wrong_rules_refuse_everything() {
     // Symptom: a typo in the rules switches them off, or the hook fails and everything runs.
     let rig = rig();
-    for wrong in ["[policy", "[policy]\nblocked = 1", "[policy.rules]\n\"no.such.rule\" = \"deny\"", "\u{0}"]
-    {
+    for wrong in ["[rules", "blocked = 1", "[rules]\n\"no.such.rule\" = \"deny\"", "\u{0}"] {
         user_rules(&rig, wrong);
         for (host, input) in inputs("ls") {
             let done = hook(&rig, host, input.to_string());
@@ -237,8 +236,8 @@ fn wrong_rules_refuse_everything() {
 fn the_users_rules_are_applied() {
     // Symptom: the rules file is read by one door and not by another.
     let rig = rig();
-    let rules = "[policy]\nblocked_commands = [\"shutdown now\"]\n[policy.rules]\n\"vcs.force-push\" = \"allow\"\n\
-        [[policy.rule]]\nid = \"acme.deploy\"\nprogram = \"deploy\"\nargs = [\"prod\"]\nverdict = \"deny\"\n\
+    let rules = "blocked_commands = [\"shutdown now\"]\n[rules]\n\"vcs.force-push\" = \"allow\"\n\
+        [[rule]]\nid = \"acme.deploy\"\nprogram = \"deploy\"\nargs = [\"prod\"]\nverdict = \"deny\"\n\
         reason = \"production is changed by the pipeline\"\ninstead = \"open a pull request\"\n";
     user_rules(&rig, rules);
     check(&rig, &["git push --force"]).exits(0);

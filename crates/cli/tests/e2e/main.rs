@@ -8,6 +8,7 @@ mod common;
 mod crash;
 mod ends;
 mod hostile;
+mod install;
 mod real_tools;
 mod registry;
 mod same_as_bash;

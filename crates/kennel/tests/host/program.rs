@@ -124,7 +124,7 @@ async fn verdicts() {
     denied(&session, Request::shell("rm -rf /"), Decision::Deny).await;
     assert!(session.close().await);
 
-    let rules = [(LayerKind::User, "[policy]\nblocked_commands = [\"echo\"]")];
+    let rules = [(LayerKind::User, "blocked_commands = [\"echo\"]")];
     let rules = Policy::with_layers(&rules).expect("rules");
     let session = kennel.session().rules(rules.clone()).open().await.expect("a session");
     denied(&session, Request::shell("env echo x"), Decision::Deny).await;

@@ -217,10 +217,9 @@ const fn count() -> (usize, usize) {
 }
 
 /// Each name of a program, hashed, with the number of the pattern that names it.
-#[expect(clippy::cast_possible_truncation, reason = "there are fewer than 65,536 patterns")]
 const fn index() -> [(u32, u16); NAMES] {
     let mut index = [(0, 0); NAMES];
-    let (mut number, mut entry, mut rule) = (0, 0, 0);
+    let (mut number, mut entry, mut rule) = (0_u16, 0, 0);
     while rule < PATTERNS.len() {
         let mut at = 0;
         while at < PATTERNS[rule].1.len() {
@@ -229,7 +228,7 @@ const fn index() -> [(u32, u16); NAMES] {
             while byte <= text.len() {
                 let last = byte == text.len() || text[byte] == b' ';
                 if last || text[byte] == b'|' {
-                    index[entry] = (hash(text, from, byte), number as u16);
+                    index[entry] = (hash(text, from, byte), number);
                     entry += 1;
                     from = byte + 1;
                 }
