@@ -31,7 +31,7 @@ pub(crate) fn run(root: &Path) -> anyhow::Result<Tally> {
     suite.args(["--name", "kennel", "--scenario", "kill", "--quiet"]);
     suite.args([
         "--start",
-        &format!("{kennel} start -- bash {{cmd_file}}"),
+        &format!("{kennel} start --no-check -- bash {{cmd_file}}"),
         "--kill",
         &format!("{kennel} kill {{id}}"),
     ]);

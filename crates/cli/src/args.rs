@@ -30,6 +30,10 @@ pub(crate) enum Verb {
     Wait(WaitOptions),
     /// End tasks: signal, grace, SIGKILL, whole tree, proof.
     Kill(KillOptions),
+    /// Say whether a command may run: allow, ask or deny.
+    Check(CheckOptions),
+    /// Install the check as a hook of an agent.
+    Hook(HookOptions),
     /// Recover lost tasks and remove expired output.
     Gc(GcOptions),
     /// Print the JSON Schema of an output.
@@ -52,6 +56,7 @@ impl Cli {
             Some("output") => OutputOptions::try_parse_from(rest()).map(Verb::Output),
             Some("wait") => WaitOptions::try_parse_from(rest()).map(Verb::Wait),
             Some("kill") => KillOptions::try_parse_from(rest()).map(Verb::Kill),
+            Some("check") => CheckOptions::try_parse_from(rest()).map(Verb::Check),
             _ => return Self::try_parse(),
         };
         verb.map(|verb| Self { verb })
@@ -64,6 +69,15 @@ pub(crate) enum SurvivorsArg {
     Adopt,
     Kill,
     Leave,
+}
+
+/// What to do where the policy asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AskArg {
+    /// Run.
+    Allow,
+    /// Do not.
+    Deny,
 }
 
 /// What the timeout does.
@@ -113,9 +127,12 @@ pub(crate) struct CommandOptions {
     /// Let the task go on when its owner ends.
     #[arg(long)]
     pub(crate) keep: bool,
-    /// Run without the policy check (this version has none; recorded by later ones).
+    /// Run without the policy check; that is recorded. Not inside a task.
     #[arg(long)]
     pub(crate) no_check: bool,
+    /// The answer where the policy asks, instead of the terminal's user. Inside a task only deny.
+    #[arg(long, value_enum, value_name = "ANSWER", conflicts_with = "no_check")]
+    pub(crate) ask: Option<AskArg>,
     /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,
@@ -246,6 +263,79 @@ pub(crate) struct KillOptions {
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// The agent that calls as a hook.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum HookArg {
+    /// By the input.
+    Auto,
+    Claude,
+    Codex,
+    Gemini,
+    Cursor,
+}
+
+/// Install the check as a hook of an agent.
+#[derive(Debug, Parser)]
+#[command(name = "kennel hook", max_term_width = 100)]
+pub(crate) struct HookOptions {
+    #[command(subcommand)]
+    pub(crate) verb: HookVerb,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum HookVerb {
+    /// Let the agent ask `kennel check` before it runs a command.
+    Install(ClientOptions),
+    /// Take that back.
+    Uninstall(ClientOptions),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ClientArg {
+    Claude,
+    Codex,
+    Gemini,
+    Cursor,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ClientOptions {
+    /// Which agent.
+    #[arg(long, value_enum, value_name = "AGENT")]
+    pub(crate) client: ClientArg,
+    /// Print what the agent's file would become, and change nothing.
+    #[arg(long)]
+    pub(crate) print: bool,
+}
+
+/// Say whether a command may run: 0 allow, 1 deny, 3 ask. Nothing is run.
+#[derive(Debug, Parser)]
+#[command(name = "kennel check", max_term_width = 100)]
+pub(crate) struct CheckOptions {
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Also say how the command was read.
+    #[arg(long)]
+    pub(crate) explain: bool,
+    /// Answer JSON lines {id, command, cwd, home} with {id, verdict, rules}.
+    #[arg(long, conflicts_with_all = ["json", "explain", "hook", "command", "command_file", "cwd"])]
+    pub(crate) stdin: bool,
+    /// Answer the hook of an agent, in its format.
+    #[arg(long, value_name = "AGENT", value_enum, num_args = 0..=1, default_missing_value = "auto",
+        conflicts_with_all = ["json", "explain", "command", "command_file", "cwd"])]
+    pub(crate) hook: Option<HookArg>,
+    /// Directory in which the command would run.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
+    /// Read the command line from this file (- for standard input).
+    #[arg(long, value_name = "FILE", conflicts_with = "command")]
+    pub(crate) command_file: Option<PathBuf>,
+    /// One word is a line for bash; several are a program and its arguments.
+    #[arg(trailing_var_arg = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
 }
 
 /// Recover lost tasks and remove expired output.

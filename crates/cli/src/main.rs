@@ -1,14 +1,19 @@
 //! The `kennel` binary. It speaks to people and scripts; everything it does, it does through the public library.
 
 mod args;
+mod ask;
+mod check;
 mod clock;
 mod doctor;
 mod duration;
 mod fault;
 mod gc;
+mod hook;
+mod install;
 mod kill;
 mod output;
 mod render;
+mod rules;
 mod run;
 mod schema;
 mod sink;
@@ -30,7 +35,13 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
     };
-    match dispatch(cli, passed) {
+    let done = match cli.verb {
+        // No runtime: it is a pure question, and hooks wait for the answer.
+        Verb::Check(options) => check::check(&options),
+        Verb::Hook(options) => install::hook(&options),
+        verb => dispatch(verb, passed),
+    };
+    match done {
         Ok(code) => ExitCode::from(code),
         Err(fault) => fault.report(),
     }
@@ -42,20 +53,22 @@ fn usage(error: &clap::Error) -> ExitCode {
     ExitCode::from(if error.use_stderr() { 64 } else { 0 })
 }
 
-fn dispatch(cli: Cli, passed: Vec<i32>) -> Result<u8, Fault> {
+fn dispatch(verb: Verb, passed: Vec<i32>) -> Result<u8, Fault> {
     // One thread: the guard of `run` and `start` is a fork of this process.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| Fault::own(anyhow::Error::new(error).context("start the runtime")))?;
     let done = runtime.block_on(async {
-        match cli.verb {
+        match verb {
             Verb::Run(options) => run::run(options, passed).await,
             Verb::Start(options) => start::start(options).await,
             Verb::Tasks(options) => tasks::tasks(&options).await,
             Verb::Output(options) => output::output(options).await,
             Verb::Wait(options) => wait::wait(options).await,
             Verb::Kill(options) => kill::kill(options).await,
+            Verb::Check(options) => check::check(&options),
+            Verb::Hook(options) => install::hook(&options),
             Verb::Gc(options) => gc::gc(&options).await,
             Verb::Schema(options) => schema::schema(&options),
             Verb::Doctor(options) => doctor::doctor(&options).await,

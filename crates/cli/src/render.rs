@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::io::{IsTerminal, Write as _};
 
 use comfy_table::{ContentArrangement, Table, presets};
+use kennel::policy::{Decision, Finding, Verdict};
 use serde::Serialize;
 
 /// A line for a person on stderr, with our name.
@@ -67,6 +68,96 @@ pub(crate) fn panel(title: &str, lines: &[(&str, String)]) {
         let _infallible = writeln!(text, "  {name:width$}  {}", escape(value));
     }
     answer(&text);
+}
+
+/// The panel about a command: what would happen, why that is refused or asked about, which rule, what to do instead.
+pub(crate) fn verdict(command: &str, verdict: &Verdict) -> String {
+    let title = match verdict.decision {
+        Decision::Allow => "allow: nothing dangerous was seen",
+        Decision::Ask => "ask: this needs a yes",
+        Decision::Deny => "deny: this is not run",
+    };
+    let mut text = format!("{title}\n");
+    if !command.is_empty() {
+        let _infallible = writeln!(text, "  command  {}", shorten(&escape(command), 200));
+    }
+    for finding in &verdict.findings {
+        let _infallible = write!(text, "\n{}", finding_lines(finding));
+    }
+    if !verdict.trace.is_empty() {
+        text.push_str("\nread as\n");
+    }
+    for line in &verdict.trace {
+        let _infallible = writeln!(text, "  {}", escape(line));
+    }
+    text
+}
+
+/// A command that is not run: the panel, on stderr.
+pub(crate) fn refusal(command: &str, verdict: &Verdict, hint: Option<&str>) {
+    eprint!("kennel: {}", self::verdict(command, verdict));
+    if verdict.decision == Decision::Ask {
+        eprintln!("  nobody said yes, so it is not run");
+    }
+    if let Some(hint) = hint.filter(|_| verdict.decision == Decision::Ask) {
+        eprintln!("  hint: {}", escape_lines(hint));
+    }
+}
+
+/// A question to the person at the terminal, on stderr.
+pub(crate) fn question(verdict: &Verdict, question: &str) {
+    eprint!("kennel: {}{question} ", self::verdict("", verdict));
+}
+
+fn finding_lines(finding: &Finding) -> String {
+    let mut text = format!("  what     {}\n", shorten(&escape(&finding.argv.join(" ")), 200));
+    let _infallible = writeln!(text, "  why      {}", escape(&finding.reason));
+    let decision = decision(finding.decision);
+    let _infallible = writeln!(text, "  rule     {} ({decision})", escape(&finding.rule));
+    if !finding.instead.is_empty() {
+        let _infallible = writeln!(text, "  instead  {}", escape(&finding.instead));
+    }
+    text
+}
+
+/// The same for a program, a model or a host that shows one paragraph: the worst first, no more than three.
+pub(crate) fn verdict_in_words(verdict: &Verdict) -> String {
+    let begin = match verdict.decision {
+        Decision::Deny => "Kennel refuses this command",
+        _ => "Kennel asks before this command",
+    };
+    let mut findings: Vec<&Finding> = verdict.findings.iter().collect();
+    findings.sort_by_key(|finding| std::cmp::Reverse(finding.decision));
+    let more = findings.len().saturating_sub(3);
+    let parts: Vec<String> = findings.into_iter().take(3).map(finding_in_words).collect();
+    let mut text = format!("{begin}: {}", parts.join(" "));
+    if more > 0 {
+        let _infallible = write!(text, " And {more} more.");
+    }
+    text
+}
+
+fn finding_in_words(finding: &Finding) -> String {
+    let what = shorten(&escape(&finding.argv.join(" ")), 120);
+    let reason = escape(finding.reason.trim_end_matches('.'));
+    let mut text = format!("{reason} [rule {}]", escape(&finding.rule));
+    if !what.is_empty() {
+        let _infallible = write!(text, " in `{what}`");
+    }
+    text.push('.');
+    if !finding.instead.is_empty() {
+        let _infallible = write!(text, " Instead: {}.", escape(finding.instead.trim_end_matches('.')));
+    }
+    text
+}
+
+/// As on the wire.
+pub(crate) fn decision(decision: Decision) -> &'static str {
+    match decision {
+        Decision::Allow => "allow",
+        Decision::Ask => "ask",
+        Decision::Deny => "deny",
+    }
 }
 
 /// Control, ANSI and bidirectional characters made visible, so that no name or command can speak to the terminal.

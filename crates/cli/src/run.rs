@@ -9,10 +9,11 @@ use std::time::Duration;
 use anyhow::Context as _;
 use kennel::{
     Door, ForkedGuard, GuardStart, Kennel, Kill, News, OnOwnerExit, OnTimeout, Outcome, Output, Pace,
-    Request, Scope, Session, Status, Stdin, Stream, Survivors, Task,
+    Request, Scope, Session, Status, Stdin, Stream, Survivors, Task, VerdictSummary,
 };
 
 use crate::args::{CommandOptions, OnTimeoutArg, RunOptions, SurvivorsArg};
+use crate::ask::Asking;
 use crate::fault::Fault;
 use crate::render;
 use crate::sink::Sink;
@@ -46,9 +47,11 @@ async fn try_run(options: RunOptions, passed: Vec<i32>) -> Result<u8, Fault> {
     let signals =
         Signals::catch(&caught_signals(terminal.is_some())).context("catch signals").map_err(Fault::own)?;
     let guard = GuardStart::Fork(ForkedGuard { wrapper: true, passed });
-    let session = open_session(&options.command, guard).await?;
+    let asking = Asking::new(&options.command, Some(&signals))?;
+    let session = open_session(&options.command, guard, &asking).await?;
     let request = request(&options, terminal.as_ref())?;
-    let task = session.foreground(request).await.map_err(|error| Fault::of_command(&error))?;
+    let task = session.foreground(request).await.map_err(|error| asking.fault(&error))?;
+    asking.tell_unasked();
     let mode = if options.events {
         Mode::Events
     } else if options.command.json {
@@ -74,12 +77,16 @@ fn caught_signals(on_terminal: bool) -> Vec<i32> {
 }
 
 /// Opens the session of `run` or `start`.
-pub(crate) async fn open_session(options: &CommandOptions, guard: GuardStart) -> Result<Session, Fault> {
+pub(crate) async fn open_session(
+    options: &CommandOptions,
+    guard: GuardStart,
+    asking: &Asking,
+) -> Result<Session, Fault> {
     let kennel = Kennel::builder().build().await.map_err(|error| Fault::of_command(&error))?;
     if let Some(notice) = kennel.state_dir_notice() {
         render::note(notice);
     }
-    let mut session = kennel.session().door(Door::Wrapper).guard(guard);
+    let mut session = asking.apply(kennel.session().door(Door::Wrapper).guard(guard))?;
     if let Some(id) = &options.session {
         session = session.id(id);
     }
@@ -150,7 +157,7 @@ fn command(options: &CommandOptions) -> Result<Request, Fault> {
     }
 }
 
-fn read_command(file: &Path) -> Result<OsString, Fault> {
+pub(crate) fn read_command(file: &Path) -> Result<OsString, Fault> {
     let mut bytes = Vec::new();
     let read = if file.as_os_str() == "-" {
         std::io::stdin().lock().read_to_end(&mut bytes).map(drop)
@@ -374,16 +381,21 @@ fn write_report(file: &Path, outcome: &impl serde::Serialize) -> Result<(), Faul
 
 /// Our own failure in the shape of a result.
 fn failed_outcome(fault: &Fault) -> serde_json::Value {
-    let mut error = serde_json::json!({"code": "failed", "message": fault.what()});
+    let code = if fault.denied().is_some() { "denied" } else { "failed" };
+    let mut error = serde_json::json!({"code": code, "message": fault.what()});
     if let Some(hint) = fault.hint() {
         error["hint"] = hint.into();
     }
-    serde_json::json!({
+    let mut outcome = serde_json::json!({
         "status": "failed", "success": false, "stdout": "", "stderr": "", "exit_code": -1, "duration_ms": 0,
         "truncated": false, "stdout_bytes": 0, "stderr_bytes": 0, "dropped_bytes": 0, "task_id": "", "session_id": "",
         "end": {"cause": "not_started", "why": fault.what()}, "cwd": "", "survivors": [], "background_pids": [],
         "boundary": "subreaper", "protections": [],
         "usage": {"user_ms": 0, "system_ms": 0, "max_rss_bytes": 0, "processes_peak": 0}, "invalid_utf8": 0,
         "error": error,
-    })
+    });
+    if let Some(denied) = fault.denied() {
+        outcome["verdict"] = serde_json::to_value(VerdictSummary::of(&denied.verdict)).unwrap_or_default();
+    }
+    outcome
 }

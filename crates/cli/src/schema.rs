@@ -3,12 +3,13 @@
 use schemars::{Schema, schema_for};
 
 use crate::args::SchemaOptions;
+use crate::check::CheckReport;
 use crate::fault::Fault;
 use crate::render;
 use crate::start::StartReport;
 
-const NAMES: [&str; 9] =
-    ["outcome", "event", "task", "tasks", "task_output", "kill", "start", "gc", "doctor"];
+const NAMES: [&str; 10] =
+    ["outcome", "event", "task", "tasks", "task_output", "kill", "start", "check", "gc", "doctor"];
 
 /// Prints a schema, or the names.
 pub(crate) fn schema(options: &SchemaOptions) -> Result<u8, Fault> {
@@ -36,6 +37,7 @@ fn named(name: &str) -> Option<Schema> {
         "task_output" | "output" => schema_for!(kennel::TaskOutput),
         "kill" => schema_for!(kennel::KillReport),
         "start" => schema_for!(StartReport),
+        "check" => schema_for!(CheckReport),
         "gc" => schema_for!(kennel::Collected),
         "doctor" => schema_for!(kennel::Probe),
         _ => return None,

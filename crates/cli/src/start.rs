@@ -4,6 +4,7 @@ use kennel::{ForkedGuard, GuardStart, OnOwnerExit};
 use serde::Serialize;
 
 use crate::args::StartOptions;
+use crate::ask::Asking;
 use crate::fault::Fault;
 use crate::render;
 use crate::run::{common_request, open_session};
@@ -21,7 +22,8 @@ pub(crate) struct StartReport {
 /// Starts the command.
 pub(crate) async fn start(options: StartOptions) -> Result<u8, Fault> {
     let guard = GuardStart::Fork(ForkedGuard::default());
-    let session = open_session(&options.command, guard).await?;
+    let asking = Asking::new(&options.command, None)?;
+    let session = open_session(&options.command, guard, &asking).await?;
     // Without an owner the task is on its own; with one it lives as long as that.
     let bound = options.command.owner_pid.is_some() && !options.command.keep;
     let request = common_request(&options.command)?.on_owner_exit(if bound {
@@ -29,7 +31,8 @@ pub(crate) async fn start(options: StartOptions) -> Result<u8, Fault> {
     } else {
         OnOwnerExit::Keep
     });
-    let task = session.start(request).await.map_err(|error| Fault::of_command(&error))?;
+    let task = session.start(request).await.map_err(|error| asking.fault(&error))?;
+    asking.tell_unasked();
     let pid = task.pid().await.map_err(|error| Fault::of_command(&error))?;
     if options.command.json {
         let info = task.info().map_err(|error| Fault::of_command(&error))?;

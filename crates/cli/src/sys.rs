@@ -78,6 +78,11 @@ impl Signals {
         Ok(Self { fd: async_fd(fd, Interest::READABLE)? })
     }
 
+    /// A descriptor of its own that is readable while a signal waits.
+    pub(crate) fn waiting(&self) -> io::Result<OwnedFd> {
+        self.fd.get_ref().try_clone()
+    }
+
     /// The next signal.
     pub(crate) async fn next(&self) -> Caught {
         let read = |fd: &OwnedFd| {
@@ -103,6 +108,12 @@ impl Signals {
 pub(crate) fn stop_self() {
     // SAFETY: no memory is involved.
     unsafe { libc::raise(libc::SIGSTOP) };
+}
+
+/// Ends this process at once, from any thread: no destructors, no buffers.
+pub(crate) fn exit_now(code: u8) -> ! {
+    // SAFETY: no memory is involved, and it does not return.
+    unsafe { libc::_exit(i32::from(code)) }
 }
 
 /// The caller's terminal.

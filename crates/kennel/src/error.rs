@@ -15,6 +15,14 @@ pub enum Error {
         /// What to do.
         hint: String,
     },
+    /// The policy refuses the command, or asks and nobody said yes; nothing ran.
+    #[error("{}", refusal(.verdict))]
+    Denied {
+        /// The command as people read it.
+        command: String,
+        /// Why, with what to do instead.
+        verdict: Box<policy::Verdict>,
+    },
     /// The command's program or directory could not be used; nothing ran.
     #[error("{why}")]
     NotStarted {
@@ -105,6 +113,7 @@ impl Error {
             }
             Self::AmbiguousTask { .. } => "give more characters of the id".to_owned(),
             Self::StateDir { .. } => "set KENNEL_STATE_DIR to a directory that only you can write".to_owned(),
+            Self::Denied { verdict, .. } => remedy(verdict)?,
             Self::NotInitialised => "call kennel::init() as the first statement of main".to_owned(),
             Self::NotStarted { exit_code: 127, .. } => "check the name and PATH".to_owned(),
             Self::NotStarted { exit_code: 126, .. } => {
@@ -118,6 +127,7 @@ impl Error {
     pub fn code(&self) -> &'static str {
         match self {
             Self::BadRequest { .. } => "bad_request",
+            Self::Denied { .. } => "denied",
             Self::NotStarted { .. } => "not_started",
             Self::UnknownTask { .. } => "unknown_task",
             Self::AmbiguousTask { .. } => "ambiguous_task",
@@ -135,6 +145,27 @@ impl Error {
     pub(crate) fn io(doing: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Io { doing, source }
     }
+}
+
+fn refusal(verdict: &policy::Verdict) -> String {
+    let begin = match verdict.decision {
+        policy::Decision::Deny => "the policy refuses the command",
+        _ => "the policy asks before the command, and nobody said yes",
+    };
+    match verdict.worst() {
+        Some(finding) => format!("{begin}: {} (rule {})", finding.reason, finding.rule),
+        None => begin.to_owned(),
+    }
+}
+
+fn remedy(verdict: &policy::Verdict) -> Option<String> {
+    let finding = verdict.worst()?;
+    let instead = Some(finding.instead.clone()).filter(|instead| !instead.is_empty());
+    if verdict.decision == policy::Decision::Deny {
+        return instead;
+    }
+    let allow = format!("a person can allow it: \"{}\" = \"allow\" under [rules]", finding.rule);
+    Some(instead.map_or(allow.clone(), |instead| format!("{instead}; or {allow}")))
 }
 
 /// Result of the library.

@@ -21,6 +21,7 @@
 //!
 //! A program that uses this library calls [`init`] first in `main`, or names a `kennel` binary.
 
+mod check;
 mod clock;
 mod error;
 mod feed;
@@ -43,6 +44,7 @@ mod sys;
 mod task;
 mod text;
 
+pub use check::{Answer, PolicyChoice};
 pub use error::{Error, Result};
 pub use feed::{Event, EventBody, EventStream, Feed, GapNotice, News, NoticeBody, Pace, Scope, StreamName};
 pub use guard::{ForkedGuard, GuardStart};
@@ -50,9 +52,11 @@ pub use id::TaskId;
 pub use init::init;
 pub use kill::Kill;
 pub use outcome::{
-    Boundary, Clamped, ClampedValue, End, Enforced, ErrorInfo, KillReport, Notice, Outcome, Proof,
-    Protection, Status, StoppedBy, Survivor, TaskInfo, TaskList, TaskOutput, Usage,
+    Boundary, Clamped, ClampedValue, Consent, End, Enforced, ErrorInfo, KillReport, Notice, Outcome, Proof,
+    Protection, RuleHit, Status, StoppedBy, Survivor, TaskInfo, TaskList, TaskOutput, Usage, VerdictSummary,
 };
+pub use places::account_home;
+pub use policy;
 pub use probe::{Finding, Probe};
 pub use read::{Chunk, Read, Stream};
 pub use registry::{Collected, RETENTION_DEFAULT};

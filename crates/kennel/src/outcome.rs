@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-pub use supervisor::wire::{Boundary, Notice, Proof, Usage};
+pub use supervisor::wire::{Boundary, Consent, Notice, Proof, RuleHit, Usage};
 pub use supervisor::{End, StoppedBy};
 
 /// How a command or task stands.
@@ -102,6 +102,40 @@ pub struct Protection {
     pub why: Option<String>,
 }
 
+/// What the policy said about a command.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct VerdictSummary {
+    /// allow, ask or deny.
+    #[schemars(with = "String")]
+    pub decision: policy::Decision,
+    /// Why, in the order of the command.
+    pub rules: Vec<RuleHit>,
+}
+
+impl VerdictSummary {
+    /// The summary of a verdict.
+    pub fn of(verdict: &policy::Verdict) -> Self {
+        let rules = verdict.findings.iter().map(|finding| RuleHit {
+            id: finding.rule.clone(),
+            reason: finding.reason.clone(),
+            span: finding.span,
+        });
+        Self { decision: verdict.decision, rules: rules.collect() }
+    }
+
+    /// From the notices of a command that ran: it was allowed, unless they say otherwise. `None`: not checked.
+    pub(crate) fn of_notices(notices: &[Notice]) -> Option<Self> {
+        let said = notices.iter().find_map(|notice| match notice {
+            Notice::Unchecked => Some(None),
+            Notice::Asked { rules, .. } => {
+                Some(Some(Self { decision: policy::Decision::Ask, rules: rules.clone() }))
+            }
+            _ => None,
+        });
+        said.unwrap_or(Some(Self { decision: policy::Decision::Allow, rules: Vec::new() }))
+    }
+}
+
 /// Our own failure, in a result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorInfo {
@@ -175,6 +209,9 @@ pub struct Outcome {
     /// What the caller should know besides.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<Notice>,
+    /// What the policy said; absent where it was switched off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<VerdictSummary>,
     /// Our own failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorInfo>,

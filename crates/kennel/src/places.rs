@@ -75,14 +75,20 @@ fn usual_root(uid: u32) -> Option<PathBuf> {
     if let Some(state) = variable("XDG_STATE_HOME").map(PathBuf::from).filter(|path| path.is_absolute()) {
         return Some(state.join("kennel"));
     }
-    let home = variable("HOME")
-        .map(PathBuf::from)
-        .filter(|path| path.is_absolute())
-        .or_else(|| home_from_passwd(uid))?;
-    Some(home.join(".local/state/kennel"))
+    Some(home_dir().or_else(|| home_from_passwd(uid))?.join(".local/state/kennel"))
 }
 
-/// `passwd(5)`; only the local file, which is what a process without HOME can count on.
+/// The home directory that the environment names, if it is an absolute path.
+fn home_dir() -> Option<PathBuf> {
+    variable("HOME").map(PathBuf::from).filter(|path| path.is_absolute())
+}
+
+/// The user's home directory as `passwd(5)` has it, whatever the environment says; only the local file, which is what a
+/// process without HOME can count on.
+pub fn account_home() -> Option<PathBuf> {
+    home_from_passwd(rustix::process::getuid().as_raw())
+}
+
 fn home_from_passwd(uid: u32) -> Option<PathBuf> {
     let text = fs::read_to_string("/etc/passwd").ok()?;
     text.lines().find_map(|line| {

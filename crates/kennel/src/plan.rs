@@ -9,6 +9,7 @@ use policy::ShellForm;
 use supervisor::wire::{CommandSpec, Launch, OutputSpec, PROTOCOL, PlacementSpec, StdinSpec};
 use supervisor::{ByteStr, Inherited, Tag};
 
+use crate::check::Cleared;
 use crate::error::{Error, Result};
 use crate::id::{TaskId, random_text, random_u64};
 use crate::outcome::Notice;
@@ -24,12 +25,11 @@ pub(crate) enum Mode {
     Background,
 }
 
-/// Makes the launch of a request.
-pub(crate) fn plan(request: &Request, terms: &SessionTerms, mode: Mode) -> Result<Launch> {
-    check_command(&request.command)?;
+/// Makes the launch of a cleared request.
+pub(crate) fn plan(cleared: &Cleared<'_>, terms: &SessionTerms, mode: Mode) -> Result<Launch> {
+    let request = cleared.request();
     let id = TaskId::random()?;
     let token = random_text(16)?;
-    let cwd = working_directory(request, terms)?;
     let (timeout_ms, clamped) = timeout(request.timeout, terms, mode);
     let env = environment(request, terms, &id, &token)?;
     let has_bash_env = env.iter().any(|variable| variable.0.starts_with(b"BASH_ENV="));
@@ -42,7 +42,7 @@ pub(crate) fn plan(request: &Request, terms: &SessionTerms, mode: Mode) -> Resul
         command: command(&request.command, terms, has_bash_env)?,
         display: display(&request.command),
         description: request.description.clone(),
-        cwd: ByteStr::from(&cwd),
+        cwd: ByteStr::from(cleared.cwd()),
         env,
         inherited: Inherited::capture().into(),
         placement: request.terminal.map_or(PlacementSpec::OwnSession, PlacementSpec::Group),
@@ -66,7 +66,7 @@ pub(crate) fn plan(request: &Request, terms: &SessionTerms, mode: Mode) -> Resul
         durable: mode == Mode::Background,
         cancel_on_disconnect: mode == Mode::Foreground,
         owner_pid: terms.owner_pid,
-        notices: clamped.into_iter().collect(),
+        notices: clamped.into_iter().chain(cleared.notice()).collect(),
     })
 }
 
@@ -74,7 +74,7 @@ fn bad(what: String, hint: &str) -> Error {
     Error::BadRequest { what, hint: hint.to_owned() }
 }
 
-fn check_command(command: &Command) -> Result<()> {
+pub(crate) fn check_command(command: &Command) -> Result<()> {
     let parts: Vec<&OsStr> = match command {
         Command::Shell(line) => vec![line],
         Command::Argv(argv) => argv.iter().map(OsString::as_os_str).collect(),
@@ -98,7 +98,7 @@ fn check_command(command: &Command) -> Result<()> {
     Ok(())
 }
 
-fn working_directory(request: &Request, terms: &SessionTerms) -> Result<PathBuf> {
+pub(crate) fn working_directory(request: &Request, terms: &SessionTerms) -> Result<PathBuf> {
     let cwd = request.cwd.as_ref().map_or_else(|| terms.cwd.clone(), |cwd| terms.cwd.join(cwd));
     let hint = "give an existing directory that you may enter";
     match std::fs::metadata(&cwd) {
@@ -201,7 +201,7 @@ fn is_executable(file: &Path) -> bool {
 }
 
 /// The command as people read it.
-fn display(command: &Command) -> String {
+pub(crate) fn display(command: &Command) -> String {
     match command {
         Command::Shell(line) => line.to_string_lossy().into_owned(),
         Command::Argv(argv) => {

@@ -4,6 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::check::Answer;
 pub use supervisor::{OnOwnerExit, OnTimeout, Survivors};
 
 /// A command line for a shell, or a program with its arguments.
@@ -67,6 +68,7 @@ pub struct Request {
     pub(crate) grace: Duration,
     pub(crate) output_cap_bytes: u64,
     pub(crate) max_output: usize,
+    pub(crate) answer: Option<Answer>,
 }
 
 /// The seed's grace between SIGTERM and SIGKILL.
@@ -103,6 +105,7 @@ impl Request {
             grace: GRACE_DEFAULT,
             output_cap_bytes: OUTPUT_CAP_DEFAULT,
             max_output: MAX_OUTPUT_DEFAULT,
+            answer: None,
         }
     }
 
@@ -181,6 +184,13 @@ impl Request {
     /// Most bytes of output that are kept.
     pub fn output_cap_bytes(mut self, bytes: u64) -> Self {
         self.output_cap_bytes = bytes;
+        self
+    }
+
+    /// The answer to what the policy asks about this request, for front ends that have asked before: see
+    /// [`crate::Session::judge`]. It never overrides a refusal.
+    pub fn answered(mut self, answer: Answer) -> Self {
+        self.answer = Some(answer);
         self
     }
 

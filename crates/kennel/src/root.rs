@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::check::Check;
 use crate::error::{Error, Result};
 use crate::guard::GuardStart;
 use crate::link::{Line, Link};
@@ -82,6 +83,7 @@ impl Kennel {
             timeout_default: TIMEOUT_DEFAULT,
             timeout_max: Some(TIMEOUT_MAX_DEFAULT),
             owner_pid: None,
+            check: Check::default(),
         }
     }
 

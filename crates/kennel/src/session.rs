@@ -11,6 +11,7 @@ use supervisor::StoppedBy;
 use supervisor::wire::{KillOrder, ToSupervisor};
 use tokio::net::UnixStream;
 
+use crate::check::{Answer, AskHook, Check, PolicyChoice, clear};
 use crate::clock::Deadline;
 use crate::error::{Error, Result};
 use crate::guard::{GuardLine, GuardStart};
@@ -51,6 +52,7 @@ pub(crate) struct SessionTerms {
     pub(crate) timeout_max: Option<Duration>,
     pub(crate) places: Places,
     pub(crate) owner_pid: i32,
+    pub(crate) check: Check,
 }
 
 /// Opens a session; made by [`crate::Kennel::session`].
@@ -66,6 +68,7 @@ pub struct SessionBuilder {
     pub(crate) timeout_default: Duration,
     pub(crate) timeout_max: Option<Duration>,
     pub(crate) owner_pid: Option<i32>,
+    pub(crate) check: Check,
 }
 
 impl SessionBuilder {
@@ -108,6 +111,25 @@ impl SessionBuilder {
     /// Binds the session to the life of this process instead of the calling one.
     pub fn owner(mut self, pid: i32) -> Self {
         self.owner_pid = Some(pid);
+        self
+    }
+
+    /// Whether commands are checked before they run (default), or not; that is recorded with every task.
+    pub fn policy(mut self, choice: PolicyChoice) -> Self {
+        self.check.choice = choice;
+        self
+    }
+
+    /// The rules of the check; by default the built-in ones.
+    pub fn rules(mut self, policy: policy::Policy) -> Self {
+        self.check.policy = policy;
+        self
+    }
+
+    /// Who answers where the policy asks. Without it a command is refused at an agent's door, and runs at a wrapper's.
+    /// The call is made in the middle of the request and may block it.
+    pub fn on_ask(mut self, answer: impl Fn(&policy::Verdict) -> Answer + Send + Sync + 'static) -> Self {
+        self.check.on_ask = Some(AskHook(Arc::new(answer)));
         self
     }
 
@@ -161,6 +183,7 @@ impl SessionBuilder {
             timeout_max: if self.door == Door::Agent { self.timeout_max } else { None },
             places: self.places,
             owner_pid,
+            check: self.check,
         };
         Ok(Session { terms: Arc::new(terms), guard, live: Mutex::default() })
     }
@@ -205,13 +228,22 @@ impl Session {
         self.guard.pid()
     }
 
+    /// What the policy says about a request, without running it or asking anybody. `None`: it is switched off.
+    ///
+    /// # Errors
+    /// [`Error::BadRequest`] for an empty command or a missing directory.
+    pub fn judge(&self, request: &Request) -> Result<Option<policy::Verdict>> {
+        crate::check::judge(request, &self.terms)
+    }
+
     /// Runs a command and waits for its end.
     ///
     /// Comes back when the command (its leader) has ended, whatever its children do; what is left of them is in
     /// [`Outcome::survivors`]. A command that fails is an outcome, not an error.
     ///
     /// # Errors
-    /// [`Error::BadRequest`] when nothing could be started for reasons in the request; [`Error::KeeperGone`].
+    /// [`Error::BadRequest`] when nothing could be started for reasons in the request; [`Error::Denied`] by the policy;
+    /// [`Error::KeeperGone`].
     ///
     /// # Cancel safety
     /// Dropping the future cancels the command through the kill path: SIGTERM, grace, SIGKILL, whole tree.
@@ -250,7 +282,8 @@ impl Session {
 
     async fn launch(&self, request: &Request, mode: Mode) -> Result<Task> {
         self.collect_on_the_way();
-        let launch = plan(request, &self.terms, mode)?;
+        let cleared = clear(request, &self.terms)?;
+        let launch = plan(&cleared, &self.terms, mode)?;
         let (ours, theirs) =
             std::os::unix::net::UnixStream::pair().map_err(Error::io("make a socket pair"))?;
         ours.set_nonblocking(true).map_err(Error::io("prepare a socket"))?;

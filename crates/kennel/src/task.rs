@@ -16,7 +16,7 @@ use crate::kill::{self, Kill};
 use crate::link::{Line, View};
 use crate::outcome::{
     Boundary, Clamped, ClampedValue, KillReport, Notice, Outcome, Proof, Protection, Status, Survivor,
-    TaskInfo, TaskOutput,
+    TaskInfo, TaskOutput, VerdictSummary,
 };
 use crate::read::{self, Read, Start, Watcher};
 use crate::registry::{self, Registry};
@@ -222,7 +222,7 @@ impl Task {
             Fate::Told(report, view) => {
                 let (session_id, cwd) =
                     self.session_and_cwd(report.cwd.as_ref().map(supervisor::ByteStr::to_text));
-                let notices = [self.clamps.clone(), view.notices.clone()].concat();
+                let notices = self.notices(&view);
                 let boundary = view.started.as_ref().map_or(Boundary::Subreaper, |started| started.boundary);
                 self.assemble(&report, Known { session_id, cwd, notices, boundary })
             }
@@ -232,6 +232,17 @@ impl Task {
                 let (session_id, notices, boundary) = (record.session_id, record.notices, record.boundary);
                 self.assemble(&report, Known { session_id, cwd, notices, boundary })
             }
+        }
+    }
+
+    /// Those of the door and those of the supervisor. The handle of a task that another session started knows the former
+    /// from the record, which has them all.
+    fn notices(&self, view: &View) -> Vec<Notice> {
+        let told = || [self.clamps.clone(), view.notices.clone()].concat();
+        if self.terms.is_some() {
+            told()
+        } else {
+            self.record().map_or_else(|_gone| told(), |record| record.notices)
         }
     }
 
@@ -280,6 +291,7 @@ impl Task {
             protections: protections(&known.notices),
             usage: report.usage,
             invalid_utf8: out.invalid + err.invalid,
+            verdict: VerdictSummary::of_notices(&known.notices),
             notices: known.notices,
             error: None,
         })
@@ -582,6 +594,7 @@ impl Outcome {
             usage: crate::outcome::Usage::default(),
             invalid_utf8: 0,
             notices: Vec::new(),
+            verdict: None,
             error: None,
         }
     }

@@ -176,6 +176,38 @@ pub enum Notice {
         /// Why.
         why: String,
     },
+    /// The policy asked, and the command ran.
+    Asked {
+        /// What it asked about.
+        rules: Vec<RuleHit>,
+        /// Who said yes.
+        consent: Consent,
+    },
+    /// The policy was switched off for this command.
+    Unchecked,
+}
+
+/// A rule that a command matched.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RuleHit {
+    /// Stable id.
+    pub id: String,
+    /// One sentence.
+    pub reason: String,
+    /// Byte offsets into the command: from, to. For an argument vector, into its words joined by spaces.
+    pub span: (u32, u32),
+}
+
+/// Why a command ran about which the policy asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Consent {
+    /// Somebody, or a setting, said yes.
+    Given,
+    /// Nobody could be asked, and the door lets it run.
+    Assumed,
 }
 
 /// A live member.

@@ -3,13 +3,16 @@
 
 mod background;
 mod bad_input;
+mod check;
 mod common;
 mod crash;
 mod ends;
 mod hostile;
+mod install;
 mod real_tools;
 mod registry;
 mod same_as_bash;
 mod shapes;
 mod terminal;
+mod verdict;
 mod wrapper;

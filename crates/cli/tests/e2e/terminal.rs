@@ -41,7 +41,10 @@ fn ctrl_c_ends_the_command_and_its_daemons() {
     let rig = rig();
     let mut fifo = rig.fifo("ready");
     let mut terminal = shell(&rig);
-    terminal.send(&format!("\"$KENNEL\" run '\"$HOSTILE\" --ready {} daemon; sleep 60'\n", fifo.word()));
+    terminal.send(&format!(
+        "\"$KENNEL\" run --no-check '\"$HOSTILE\" --ready {} daemon; sleep 60'\n",
+        fifo.word()
+    ));
     fifo.pid();
     terminal.send("\x03");
     terminal.expect("READY> ");
@@ -133,7 +136,8 @@ fn a_started_task_outlives_the_terminal() {
     let rig = rig();
     let mut fifo = rig.fifo("ready");
     let mut terminal = shell(&rig);
-    terminal.send(&format!("\"$KENNEL\" start 'exec \"$HOSTILE\" --ready {} hold'\n", fifo.word()));
+    terminal
+        .send(&format!("\"$KENNEL\" start --no-check 'exec \"$HOSTILE\" --ready {} hold'\n", fifo.word()));
     fifo.pid();
     terminal.expect("READY> ");
     drop(terminal);

@@ -3,12 +3,14 @@
 
 use std::process::ExitCode;
 
-use kennel::{Kennel, Kill, Request};
+use kennel::policy::{Decision, LayerKind, Policy};
+use kennel::{Answer, Error, Kennel, Kill, PolicyChoice, Request, Session};
 
 use crate::api;
 
 /// `crowd COUNT COMMAND`: so many tasks; `worker COUNT COMMAND`: the same, and a forked worker that outlives us;
-/// `calls COUNT`: so many foreground calls, and what they left; `cancel COMMAND`: a call whose future is dropped.
+/// `calls COUNT`: so many foreground calls, and what they left; `cancel COMMAND`: a call whose future is dropped;
+/// `verdicts`: what the policy lets run.
 pub(crate) fn main(words: &[String]) -> ExitCode {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
@@ -33,6 +35,7 @@ pub(crate) fn main(words: &[String]) -> ExitCode {
             }
             ["survivors_are_told_killed_or_left"] => api::survivors_are_told_killed_or_left().await,
             ["a_killed_guard_ends_its_sessions_tasks"] => api::a_killed_guard_ends_its_sessions_tasks().await,
+            ["verdicts"] => verdicts().await,
             _ => return ExitCode::from(64),
         }
         ExitCode::SUCCESS
@@ -41,7 +44,7 @@ pub(crate) fn main(words: &[String]) -> ExitCode {
 
 async fn crowd(count: &str, command: &str, with_worker: bool) {
     let kennel = Kennel::builder().build().await.expect("the library");
-    let session = kennel.session().open().await.expect("a session");
+    let session = kennel.session().policy(PolicyChoice::Off).open().await.expect("a session");
     let mut tasks = Vec::new();
     for _ in 0..count.parse::<usize>().expect("a count") {
         tasks.push(session.start(Request::shell(command)).await.expect("a task"));
@@ -67,7 +70,7 @@ async fn crowd(count: &str, command: &str, with_worker: bool) {
 
 async fn calls(count: &str) {
     let kennel = Kennel::builder().build().await.expect("the library");
-    let session = kennel.session().open().await.expect("a session");
+    let session = kennel.session().policy(PolicyChoice::Off).open().await.expect("a session");
     let run = async |command: &str| {
         let outcome = session.run(Request::shell(command)).await.expect("a call");
         assert_eq!((outcome.stdout.as_str(), outcome.exit_code), ("out\n", Some(3)), "{outcome:?}");
@@ -94,7 +97,7 @@ fn children() -> i64 {
 
 async fn cancel(command: &str) {
     let kennel = Kennel::builder().build().await.expect("the library");
-    let session = kennel.session().open().await.expect("a session");
+    let session = kennel.session().policy(PolicyChoice::Off).open().await.expect("a session");
     let request = Request::shell(command).grace(std::time::Duration::from_millis(100));
     let stdin = tokio::task::spawn_blocking(|| std::io::stdin().read_line(&mut String::new()));
     tokio::select! {
@@ -104,4 +107,56 @@ async fn cancel(command: &str) {
     let stdin = tokio::task::spawn_blocking(|| std::io::stdin().read_line(&mut String::new()));
     stdin.await.expect("a thread").expect("a line");
     println!("closed {}", session.close().await);
+}
+
+/// What the policy asks about and what does no harm.
+const ASKED: &str = "\"$NO_SUCH_VARIABLE\" || echo ran";
+
+async fn verdicts() {
+    let kennel = Kennel::builder().build().await.expect("the library");
+    let session = kennel.session().open().await.expect("a session");
+    let fine = session.run(Request::shell("echo fine")).await.expect("an outcome");
+    let verdict = fine.verdict.expect("it was checked");
+    assert_eq!((verdict.decision, verdict.rules.len()), (Decision::Allow, 0));
+    denied(&session, Request::shell("rm -rf /"), Decision::Deny).await;
+    denied(&session, Request::argv(["env", "rm", "-rf", "/"]), Decision::Deny).await;
+    denied(&session, Request::shell("rm -rf /").answered(Answer::Run), Decision::Deny).await;
+    denied(&session, Request::shell(ASKED), Decision::Ask).await;
+    denied(&session, Request::shell("true").env("LD_PRELOAD", "/tmp/x.so"), Decision::Ask).await;
+    let judged = session.judge(&Request::shell(ASKED)).expect("a verdict").expect("it is on");
+    assert_eq!(judged.decision, Decision::Ask);
+    let answered = session.run(Request::shell(ASKED).answered(Answer::Run)).await.expect("an outcome");
+    assert_eq!((answered.stdout.as_str(), answered.verdict.expect("one").decision), ("ran\n", Decision::Ask));
+    assert!(session.close().await);
+
+    let (tell, told) = std::sync::mpsc::channel();
+    let answers = kennel.session().on_ask(move |verdict| {
+        let _test_has_ended = tell.send(verdict.worst().map(|finding| finding.rule.clone()));
+        Answer::Run
+    });
+    let session = answers.open().await.expect("a session");
+    let task = session.start(Request::shell(ASKED)).await.expect("a task");
+    assert_eq!(told.try_recv(), Ok(Some("exec.dynamic".to_owned())));
+    let recorded = kennel.task(task.id()).await.expect("the task").outcome().await.expect("an outcome");
+    assert_eq!(recorded.verdict.map(|verdict| verdict.decision), Some(Decision::Ask), "from the record");
+    denied(&session, Request::shell("rm -rf /"), Decision::Deny).await;
+    assert!(session.close().await);
+
+    let rules = [(LayerKind::User, "blocked_commands = [\"echo\"]")];
+    let rules = Policy::with_layers(&rules).expect("rules");
+    let session = kennel.session().rules(rules.clone()).open().await.expect("a session");
+    denied(&session, Request::shell("env echo x"), Decision::Deny).await;
+    assert!(session.close().await);
+    let session = kennel.session().rules(rules).policy(PolicyChoice::Off).open().await.expect("a session");
+    let unchecked = session.run(Request::shell("echo x")).await.expect("an outcome");
+    assert!(unchecked.verdict.is_none() && unchecked.notices == [kennel::Notice::Unchecked], "{unchecked:?}");
+    assert!(session.close().await);
+    println!("verdicts as they should be");
+}
+
+async fn denied(session: &Session, request: Request, expected: Decision) {
+    match session.run(request).await {
+        Err(Error::Denied { verdict, .. }) => assert_eq!(verdict.decision, expected, "{verdict:?}"),
+        other => assert!(matches!(other, Err(Error::Denied { .. })), "not refused: {other:?}"),
+    }
 }

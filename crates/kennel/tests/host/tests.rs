@@ -19,6 +19,7 @@ const CASES: &[(&str, fn())] = &[
     ("a_closed_session_is_empty", a_closed_session_is_empty),
     ("a_dropped_call_is_cancelled", a_dropped_call_is_cancelled),
     ("calls_leave_no_descriptor_and_no_child", calls_leave_nothing),
+    ("only_a_cleared_request_runs", only_a_cleared_request_runs),
     ("a_thousand_tasks_fit_a_thousand_descriptors", a_thousand_tasks),
     ("an_agents_timeout_is_clamped_and_says_so", || alone("an_agents_timeout_is_clamped_and_says_so")),
     ("a_timeout_keeps_what_came_and_proves_the_rest_dead", || {
@@ -256,4 +257,11 @@ fn a_thousand_tasks() {
 
 fn say(to: &std::os::fd::OwnedFd, line: &str) {
     rustix::io::write(to.as_fd(), line.as_bytes()).expect("a host that reads");
+}
+
+/// Symptom: a command runs that the policy refuses, through a door that forgot to ask.
+fn only_a_cleared_request_runs() {
+    let rig = rig();
+    let (mut host, _stdin) = program(&rig, &["verdicts"]);
+    host.await_out("verdicts as they should be");
 }

@@ -1,7 +1,6 @@
 //! Patterns of words: `program operands and -o|--options`, for what can be told from the words alone.
 
-use std::collections::HashMap;
-use std::sync::LazyLock;
+use std::sync::OnceLock;
 
 /// One pattern: operands in order, options anywhere.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -166,20 +165,94 @@ impl<'a> Words<'a> {
 }
 
 /// The built-in patterns of a program.
-pub(crate) fn builtin(name: &str) -> &'static [(Pattern, &'static str)] {
-    static TABLE: LazyLock<HashMap<String, Vec<(Pattern, &'static str)>>> = LazyLock::new(|| {
-        let mut table: HashMap<String, Vec<(Pattern, &'static str)>> = HashMap::new();
-        for (rule, patterns) in PATTERNS {
-            for text in *patterns {
-                let Some(pattern) = Pattern::new(text) else { continue };
-                for program in pattern.programs.clone() {
-                    table.entry(program).or_default().push((pattern.clone(), rule));
-                }
-            }
+///
+/// Which they are is known at compile time, by a hash of the name, and each is read when it is first needed: a process
+/// that checks one command does not pay for all of them.
+pub(crate) fn builtin(name: &str) -> Vec<(&'static Pattern, &'static str)> {
+    static READ: [OnceLock<Option<Pattern>>; TEXTS] = [const { OnceLock::new() }; TEXTS];
+    static INDEX: [(u32, u16); NAMES] = index();
+    let wanted = hash(name.as_bytes(), 0, name.len());
+    let read = |number: &u16| {
+        let (rule, text) = nth(usize::from(*number))?;
+        let pattern = READ.get(usize::from(*number))?.get_or_init(|| Pattern::new(text)).as_ref()?;
+        pattern.programs.iter().any(|program| program == name).then_some((pattern, rule))
+    };
+    INDEX.iter().filter(|(hash, _)| *hash == wanted).filter_map(|(_, number)| read(number)).collect()
+}
+
+/// The rule and the text of a pattern by its number.
+fn nth(number: usize) -> Option<(&'static str, &'static str)> {
+    let mut left = number;
+    for (rule, texts) in PATTERNS {
+        match texts.get(left) {
+            Some(text) => return Some((rule, text)),
+            None => left -= texts.len(),
         }
-        table
-    });
-    TABLE.get(name).map_or(&[], Vec::as_slice)
+    }
+    None
+}
+
+/// How many patterns there are, and how many names of programs in them.
+const TEXTS: usize = count().0;
+const NAMES: usize = count().1;
+
+const fn count() -> (usize, usize) {
+    let (mut texts, mut names, mut rule) = (0, 0, 0);
+    while rule < PATTERNS.len() {
+        let mut at = 0;
+        while at < PATTERNS[rule].1.len() {
+            let text = PATTERNS[rule].1[at].as_bytes();
+            let mut byte = 0;
+            names += 1;
+            while byte < text.len() && text[byte] != b' ' {
+                names += (text[byte] == b'|') as usize;
+                byte += 1;
+            }
+            texts += 1;
+            at += 1;
+        }
+        rule += 1;
+    }
+    (texts, names)
+}
+
+/// Each name of a program, hashed, with the number of the pattern that names it.
+const fn index() -> [(u32, u16); NAMES] {
+    let mut index = [(0, 0); NAMES];
+    let (mut number, mut entry, mut rule) = (0_u16, 0, 0);
+    while rule < PATTERNS.len() {
+        let mut at = 0;
+        while at < PATTERNS[rule].1.len() {
+            let text = PATTERNS[rule].1[at].as_bytes();
+            let (mut from, mut byte) = (0, 0);
+            while byte <= text.len() {
+                let last = byte == text.len() || text[byte] == b' ';
+                if last || text[byte] == b'|' {
+                    index[entry] = (hash(text, from, byte), number);
+                    entry += 1;
+                    from = byte + 1;
+                }
+                if last {
+                    break;
+                }
+                byte += 1;
+            }
+            number += 1;
+            at += 1;
+        }
+        rule += 1;
+    }
+    index
+}
+
+/// FNV-1a of a part of a text.
+const fn hash(text: &[u8], from: usize, to: usize) -> u32 {
+    let (mut hash, mut at) = (0x811c_9dc5_u32, from);
+    while at < to {
+        hash = (hash ^ text[at] as u32).wrapping_mul(0x0100_0193);
+        at += 1;
+    }
+    hash
 }
 
 /// By rule. A program's name is exact here.
@@ -351,4 +424,29 @@ const PATTERNS: &[(&str, &[&str])] = &[
 /// Programs whose names begin so are looked up by this name as well.
 pub(crate) fn family(name: &str) -> Option<&'static str> {
     if name.starts_with("mkfs.") { Some("mkfs") } else { None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{NAMES, PATTERNS, Pattern, builtin};
+
+    #[test]
+    fn every_pattern_is_found_by_each_of_its_programs() {
+        let mut names = 0;
+        for (rule, texts) in PATTERNS {
+            for text in *texts {
+                let pattern = Pattern::new(text).expect("a pattern");
+                for program in &pattern.programs {
+                    names += 1;
+                    let found = builtin(program);
+                    assert!(
+                        found.iter().any(|(it, its)| **it == pattern && its == rule),
+                        "{program}: {text}"
+                    );
+                }
+            }
+        }
+        assert_eq!(names, NAMES);
+        assert!(builtin("cat").is_empty() && builtin("").is_empty());
+    }
 }
