@@ -53,8 +53,8 @@ pub struct ChildPlan<'fd> {
     pub stdio: StdioPlan<'fd>,
     /// Working directory.
     pub cwd: CString,
-    /// Attributes of the request.
-    pub inherited: Inherited,
+    /// Attributes of the request, where they may differ from our own.
+    pub inherited: Option<Inherited>,
     /// The task's tag, where one can be set.
     pub tag: Option<Tag>,
     /// Signal state of the starter.
@@ -83,11 +83,15 @@ impl ChildPlan<'_> {
             .map_err(failed(Stage::Placement))
             .and_then(|()| self.connect().map_err(failed(Stage::Stdio)))
             .and_then(|()| {
-                self.inherited.apply_without_limits();
+                if let Some(inherited) = &self.inherited {
+                    inherited.apply_without_limits();
+                }
                 rustix::process::chdir(self.cwd.as_c_str()).map_err(failed(Stage::WorkingDirectory))
             })
             .and_then(|()| {
-                self.inherited.apply_limits();
+                if let Some(inherited) = &self.inherited {
+                    inherited.apply_limits();
+                }
                 // A tag that the kernel refuses is a weaker recovery, not a reason to run nothing.
                 if let Some(tag) = self.tag {
                     let _untagged = tag.apply();

@@ -121,7 +121,7 @@ async fn ask(dir: &Path, kill: &Kill) -> Asked {
     let order = ToSupervisor::Kill(kill.order());
     let deadline = Deadline::after(TAKEN_WITHIN);
     let taken = async {
-        let mut link = Link::connect(dir).await.ok()?;
+        let mut link = Link::connect_patiently(dir).await.ok()?;
         link.send(&order).await.ok()?;
         loop {
             if matches!(link.receive().await.ok()??, FromSupervisor::KillTaken) {

@@ -4,6 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use rustix::fs::{Mode, OFlags, open};
 use supervisor::wire::{
@@ -11,6 +12,8 @@ use supervisor::wire::{
 };
 use tokio::net::UnixStream;
 use tokio::sync::{mpsc, watch};
+
+use crate::clock::Deadline;
 
 /// What is known of a task through its connection.
 #[derive(Debug, Clone, Default)]
@@ -57,6 +60,20 @@ impl Link {
         Ok(Self::new(UnixStream::connect(path).await?))
     }
 
+    /// Connects to a task that may have begun in this instant: its record comes first, its socket a little later.
+    /// Gives up when the record says that the task has ended, or is gone; the caller bounds the time.
+    pub(crate) async fn connect_patiently(dir: &Path) -> io::Result<Self> {
+        loop {
+            match Self::connect(dir).await {
+                Err(error) if crate::registry::read_record(dir).is_ok_and(|record| !record.is_final()) => {
+                    tracing::trace!(%error, "the control socket is not there yet");
+                    Deadline::after(RETRY_AFTER).passed().await;
+                }
+                other => return other,
+            }
+        }
+    }
+
     pub(crate) async fn send(&mut self, message: &ToSupervisor) -> io::Result<()> {
         let bytes = frame(message);
         let mut rest = bytes.as_slice();
@@ -87,6 +104,8 @@ impl Link {
     }
 }
 
+/// Between two looks for a socket that is about to be made.
+const RETRY_AFTER: Duration = Duration::from_millis(10);
 /// Most reports fit.
 const READ_BYTES: usize = 2048;
 

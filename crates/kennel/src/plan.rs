@@ -44,7 +44,7 @@ pub(crate) fn plan(cleared: &Cleared<'_>, terms: &SessionTerms, mode: Mode) -> R
         description: request.description.clone(),
         cwd: ByteStr::from(cleared.cwd()),
         env,
-        inherited: Inherited::capture().into(),
+        inherited: (!terms.guard_is_fresh).then(|| Inherited::capture().into()),
         placement: request.terminal.map_or(PlacementSpec::OwnSession, PlacementSpec::Group),
         stdin: match request.stdin {
             Stdin::Null => StdinSpec::Null,

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::check::Check;
+use crate::clock::Deadline;
 use crate::error::{Error, Result};
 use crate::guard::GuardStart;
 use crate::link::{Line, Link};
@@ -13,6 +14,8 @@ use crate::registry::{self, Collected, Found, Registry};
 use crate::session::{Door, SessionBuilder, TIMEOUT_DEFAULT, TIMEOUT_MAX_DEFAULT};
 use crate::task::Task;
 
+/// A supervisor that lets nobody in by then is taken for stopped.
+const CONNECT_WITHIN: Duration = Duration::from_secs(1);
 /// How often expired tasks are looked for on the way.
 pub(crate) const COLLECT_EVERY: Duration = Duration::from_secs(600);
 
@@ -121,12 +124,17 @@ impl Kennel {
     pub async fn task(&self, id: &str) -> Result<Task> {
         let Found { id, dir, record } = self.registry.find(id)?;
         let record = record.map_err(|source| Error::Record { id: id.clone(), source })?;
-        let line = if record.is_final() {
-            None
-        } else {
-            Link::connect(&dir).await.ok().map(|link| Line::serve(link, None, dir))
-        };
+        let line = if record.is_final() { None } else { Self::connect(dir).await };
         Ok(Task::found(id, line, self.registry.clone()))
+    }
+
+    /// A line to a task's supervisor, if it can be had soon.
+    async fn connect(dir: PathBuf) -> Option<Line> {
+        let link = tokio::select! {
+            link = Link::connect_patiently(&dir) => link.ok()?,
+            () = Deadline::after(CONNECT_WITHIN).passed() => return None,
+        };
+        Some(Line::serve(link, None, dir))
     }
 
     /// Recovers lost tasks and removes finished ones older than `retention`.

@@ -53,6 +53,8 @@ pub(crate) struct SessionTerms {
     pub(crate) places: Places,
     pub(crate) owner_pid: i32,
     pub(crate) check: Check,
+    /// The guard is a fork of this process for one task: umask, limits and the like are the same still.
+    pub(crate) guard_is_fresh: bool,
 }
 
 /// Opens a session; made by [`crate::Kennel::session`].
@@ -169,6 +171,7 @@ impl SessionBuilder {
         let own = i32::try_from(std::process::id()).unwrap_or(0);
         let owner_pid = self.owner_pid.unwrap_or(own);
         let owner = owner_handle(owner_pid)?;
+        let guard_is_fresh = matches!(self.guard, GuardStart::Fork(_));
         let env = self.env.unwrap_or_else(own_environment);
         let guard = GuardLine::start(&self.guard, self.places.task_dirs(), owner.as_ref(), owner_pid)?;
         tracing::debug!(session = %session_id, guard = guard.pid(), "opened a session");
@@ -184,6 +187,7 @@ impl SessionBuilder {
             places: self.places,
             owner_pid,
             check: self.check,
+            guard_is_fresh,
         };
         Ok(Session { terms: Arc::new(terms), guard, live: Mutex::default() })
     }

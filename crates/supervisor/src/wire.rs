@@ -309,8 +309,8 @@ pub struct Launch {
     pub cwd: ByteStr,
     /// `NAME=value` strings, marker included.
     pub env: Vec<ByteStr>,
-    /// Attributes of the host that the command inherits.
-    pub inherited: InheritedSpec,
+    /// Attributes of the host that the command inherits, where the guard may have others by now.
+    pub inherited: Option<InheritedSpec>,
     /// Session and group of the leader.
     pub placement: PlacementSpec,
     /// Where descriptor 0 comes from.

@@ -25,7 +25,7 @@ use crate::sys::{self, ExitSignal, Fork};
 use crate::wire::{Boundary, CommandSpec, Launch, OutputSpec, PlacementSpec, StdinSpec, Usage};
 
 /// `MAX_ARG_STRLEN` is 32 pages, the terminating NUL included.
-const ARGUMENT_BYTES_MAX: usize = 128 * 1024 - 1;
+pub(super) const ARGUMENT_BYTES_MAX: usize = 128 * 1024 - 1;
 
 /// Nothing was started; the host is to be told why.
 pub(super) struct RefusedLaunch {
@@ -113,7 +113,7 @@ fn in_place(birth: &Birth<'_>, launch: &Launch, place: &Place) -> Result<InPlace
         },
         cwd: CString::new(launch.cwd.0.clone())
             .map_err(|_| "the working directory holds a NUL byte".to_owned())?,
-        inherited: launch.inherited.clone().into(),
+        inherited: launch.inherited.clone().map(Into::into),
         tag: launch.tag.and_then(Tag::from_value),
         signals: KeeperSignals { hangup_ignored: birth.hangup_ignored },
         exec,

@@ -186,6 +186,9 @@ impl Task<'_> {
         self.clients.flush_last();
         // After the answer: nobody waits for this.
         self.place.retire();
+        if self.end_report.is_some() || self.record.command.len() > launch::ARGUMENT_BYTES_MAX {
+            self.place.retire_shell_files();
+        }
         if let Some(old) = self.old_place.take() {
             old.remove();
         }

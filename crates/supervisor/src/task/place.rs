@@ -144,7 +144,14 @@ pub(super) const COMMAND_FILE: &str = "command.sh";
 impl Place {
     /// Removes what only a living task needs.
     pub(super) fn retire(&self) {
-        for name in [SOCKET_FILE, FIFO_FILE, ENV_FILE, COMMAND_FILE] {
+        if self.listener.is_some() {
+            let _absent = unlinkat(&self.dir, SOCKET_FILE, AtFlags::empty());
+        }
+    }
+
+    /// Removes what a shell needed for its end report, or for a long command.
+    pub(super) fn retire_shell_files(&self) {
+        for name in [FIFO_FILE, ENV_FILE, COMMAND_FILE] {
             let _absent = unlinkat(&self.dir, name, AtFlags::empty());
         }
     }

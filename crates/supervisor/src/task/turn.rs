@@ -15,7 +15,7 @@ use crate::spool::Stream;
 use crate::sys::{self, Wait, WaitFor};
 use crate::wire::{FromSupervisor, KillOrder, Notice, ToSupervisor};
 
-/// A foreground call that runs longer gets its leader into the record.
+/// A foreground call that runs longer gets its leader into the record and a control socket.
 const RECORD_AFTER_MS: u64 = 50;
 
 impl Task<'_> {
@@ -40,8 +40,11 @@ impl Task<'_> {
         if self.launch.durable {
             let _counted_when_bytes_come = self.spool.create_log();
         }
-        if self.place.listen().is_ok() {
-            self.register_listener();
+        if self.launch.durable {
+            self.open_the_door();
+        } else {
+            // Most foreground calls are over before anybody could look for them.
+            self.timers.record = Some(clock::monotonic_ms() + RECORD_AFTER_MS);
         }
         self.watch_pipes();
         self.hear_what_came_with_the_launch();
@@ -282,6 +285,7 @@ impl Task<'_> {
         }
         if due(&mut self.timers.record) {
             self.complete_record();
+            self.open_the_door();
         }
         if due(&mut self.timers.sweep) {
             self.sweep_pass();
@@ -374,12 +378,17 @@ impl Task<'_> {
         }
         if self.launch.durable {
             self.complete_record();
-        } else {
-            // Most foreground calls are over before anybody could ask for their leader's pid.
-            self.timers.record = Some(clock::monotonic_ms() + RECORD_AFTER_MS);
         }
         let started = self.started();
         self.clients.tell(Role::Host, &FromSupervisor::Started(started));
+    }
+
+    /// The control socket: for a task that may be looked for, at once; for a foreground call when it is not over soon.
+    /// Who comes before finds the record, and waits (the library's `kill`).
+    fn open_the_door(&mut self) {
+        if self.place.listener.is_none() && self.place.listen().is_ok() {
+            self.register_listener();
+        }
     }
 
     fn complete_record(&mut self) {
