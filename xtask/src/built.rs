@@ -17,30 +17,6 @@ use crate::{Extent, residue};
 /// A test binary that has not ended by then is a failure.
 const BINARY_LIMIT: Duration = Duration::from_secs(600);
 
-/// Which build.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Profile {
-    Dev,
-    Release,
-}
-
-impl Profile {
-    /// The builds that are tested.
-    pub(crate) fn of(extent: Extent) -> &'static [Self] {
-        match extent {
-            Extent::Quick | Extent::Usual => &[Self::Dev],
-            Extent::Full => &[Self::Dev, Self::Release],
-        }
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Dev => "dev",
-            Self::Release => "release",
-        }
-    }
-}
-
 /// One test binary.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Binary {
@@ -48,17 +24,19 @@ pub(crate) struct Binary {
     path: PathBuf,
     /// Its package's directory: where cargo would run it.
     dir: PathBuf,
+    /// The binary under test, where it is not that of the same build.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    kennel: Option<PathBuf>,
 }
 
 /// Build every test binary. `None` when they do not build, which is then counted.
-pub(crate) fn build(root: &Path, profile: Profile, tally: &mut Tally) -> anyhow::Result<Option<Vec<Binary>>> {
-    println!("==> build the tests ({})", profile.name());
+pub(crate) fn build(root: &Path, tally: &mut Tally) -> anyhow::Result<Option<Vec<Binary>>> {
+    println!("==> build the tests");
     let mut build = cargo(root);
     build.args(["test", "--workspace", "--no-run", "--locked", "--message-format=json-render-diagnostics"]);
-    build.args(["--profile", if profile == Profile::Dev { "test" } else { "release" }]);
     let output = build.stderr(Stdio::inherit()).output().context("failed to start cargo")?;
     if !output.status.success() {
-        tally.fail(format!("build of the tests ({})", profile.name()));
+        tally.fail("build of the tests");
         return Ok(None);
     }
     let lines = String::from_utf8_lossy(&output.stdout);
@@ -76,11 +54,28 @@ fn test_binary(line: &str) -> Option<Binary> {
     let dir = manifest.parent()?;
     let target = message.pointer("/target/name")?.as_str()?;
     let package = dir.file_name()?.to_str()?;
-    is_test.then(|| Binary { name: format!("{package}/{target}"), path: path.into(), dir: dir.into() })
+    is_test.then(|| Binary {
+        name: format!("{package}/{target}"),
+        path: path.into(),
+        dir: dir.into(),
+        kennel: None,
+    })
 }
 
 fn list_path(root: &Path) -> PathBuf {
     root.join("target/test-binaries.json")
+}
+
+/// Run the end-to-end tests once more against the release build of the binary.
+pub(crate) fn run_against_release(root: &Path, list: &[Binary], tally: &mut Tally) -> anyhow::Result<()> {
+    let mut build = cargo(root);
+    build.args(["build", "--release", "--locked", "--package", "kennel-cli"]);
+    crate::checks::step(root, "build (release)", &mut build, tally);
+    let mut ends: Vec<Binary> = list.iter().filter(|binary| binary.name == "cli/e2e").cloned().collect();
+    for binary in &mut ends {
+        binary.kennel = Some(root.join("target/release/kennel"));
+    }
+    run(root, &ends, Extent::Full, tally)
 }
 
 /// Run what the last build made.
@@ -103,6 +98,9 @@ pub(crate) fn run(root: &Path, list: &[Binary], extent: Extent, tally: &mut Tall
         command.current_dir(&binary.dir).env("INSTA_WORKSPACE_ROOT", root).env("INSTA_UPDATE", "no");
         command.env("TMPDIR", residue.temporary()).env("HOME", residue.home());
         command.env_remove("KENNEL_STATE_DIR").env_remove("KENNEL_TASK");
+        if let Some(kennel) = &binary.kennel {
+            command.env("KENNEL_TEST_BINARY", kennel);
+        }
         if extent == Extent::Quick {
             command.env("KENNEL_TEST_QUICK", "1");
         }
@@ -151,7 +149,7 @@ fn show(lines: &mpsc::Receiver<String>, reader: &mut Reader) -> Ended {
         match lines.recv_timeout(BINARY_LIMIT) {
             Ok(line) => {
                 reader.line(&line);
-                if !(line.ends_with("... ok") || line.is_empty()) {
+                if !(line.ends_with("... ok") || line.is_empty() || line.starts_with("SKIP ")) {
                     println!("{line}");
                 }
             }

@@ -59,7 +59,7 @@ fn dispatch(verb: Verb, passed: Vec<i32>) -> Result<u8, Fault> {
         .enable_all()
         .build()
         .map_err(|error| Fault::own(anyhow::Error::new(error).context("start the runtime")))?;
-    runtime.block_on(async {
+    let done = runtime.block_on(async {
         match verb {
             Verb::Run(options) => run::run(options, passed).await,
             Verb::Start(options) => start::start(options).await,
@@ -73,5 +73,8 @@ fn dispatch(verb: Verb, passed: Vec<i32>) -> Result<u8, Fault> {
             Verb::Schema(options) => schema::schema(&options),
             Verb::Doctor(options) => doctor::doctor(&options).await,
         }
-    })
+    });
+    // A collection of expired tasks that is still under way goes on with the next process.
+    runtime.shutdown_background();
+    done
 }

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use rustix::rand::GetRandomFlags;
+
 use crate::error::{Error, Result};
 
 /// Crockford's base32 in lower case: no letter that reads like a digit.
@@ -59,9 +61,15 @@ pub(crate) fn random_u64() -> Result<u64> {
     Ok(u64::from_le_bytes(bytes))
 }
 
+/// `getrandom(2)` itself: no descriptor, no file, and no state that a fork would copy.
 fn fill_random(bytes: &mut [u8]) -> Result<()> {
-    getrandom::fill(bytes)
-        .map_err(|error| Error::Io { doing: "get random bytes", source: std::io::Error::other(error) })
+    let mut filled = 0;
+    while let Some(rest) = bytes.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+        let count =
+            rustix::io::retry_on_intr(|| rustix::rand::getrandom(&mut *rest, GetRandomFlags::empty()));
+        filled += count.map_err(|errno| Error::Io { doing: "get random bytes", source: errno.into() })?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

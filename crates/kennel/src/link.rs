@@ -21,6 +21,8 @@ pub(crate) struct View {
     pub(crate) total: u64,
     /// The latest report while members live.
     pub(crate) report: Option<Arc<Report>>,
+    /// The latest answer to a question how it stands.
+    pub(crate) status: Option<Arc<Report>>,
     /// The last report: the tree is empty.
     pub(crate) ended: Option<Arc<Report>>,
     pub(crate) notices: Vec<Notice>,
@@ -187,7 +189,7 @@ fn apply(view: &mut View, message: FromSupervisor) {
         FromSupervisor::Status(report) => {
             note(view, &report);
             view.statuses += 1;
-            view.report = Some(Arc::from(report));
+            view.status = Some(Arc::from(report));
         }
         FromSupervisor::Ended(report) => {
             note(view, &report);

@@ -167,13 +167,16 @@ impl Registry {
         }
     }
 
-    /// Collects at most once in `every`, whoever asks; the stamp file carries the time between processes.
+    /// Whether nobody has collected for `every`; the stamp file carries the time between processes.
+    pub(crate) fn collection_is_due(&self, every: Duration) -> bool {
+        let stamp = fs::metadata(self.places.root.join("gc.stamp")).and_then(|meta| meta.modified());
+        !stamp.is_ok_and(|at| at.elapsed().is_ok_and(|age| age < every))
+    }
+
+    /// Collects at most once in `every`, whoever asks.
     pub(crate) fn collect_now_and_then(&self, retention: Duration, every: Duration) {
         let stamp = self.places.root.join("gc.stamp");
-        let recent = fs::metadata(&stamp)
-            .and_then(|meta| meta.modified())
-            .is_ok_and(|at| at.elapsed().is_ok_and(|age| age < every));
-        if !recent && fs::write(&stamp, b"").is_ok() {
+        if self.collection_is_due(every) && fs::write(&stamp, b"").is_ok() {
             self.collect(retention);
         }
     }

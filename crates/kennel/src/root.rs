@@ -14,7 +14,7 @@ use crate::session::{Door, SessionBuilder, TIMEOUT_DEFAULT, TIMEOUT_MAX_DEFAULT}
 use crate::task::Task;
 
 /// How often expired tasks are looked for on the way.
-const COLLECT_EVERY: Duration = Duration::from_secs(600);
+pub(crate) const COLLECT_EVERY: Duration = Duration::from_secs(600);
 
 /// Makes a [`Kennel`].
 #[derive(Debug, Default)]

@@ -20,7 +20,9 @@ use crate::link::{Line, Link};
 use crate::outcome::Outcome;
 use crate::places::Places;
 use crate::plan::{Mode, find_shell, plan};
+use crate::registry::{RETENTION_DEFAULT, Registry};
 use crate::request::{GRACE_DEFAULT, Request};
+use crate::root::COLLECT_EVERY;
 use crate::task::{Born, Task};
 
 /// For whom a session works (INTERFACES, "Doors and their defaults").
@@ -279,6 +281,7 @@ impl Session {
     }
 
     async fn launch(&self, request: &Request, mode: Mode) -> Result<Task> {
+        self.collect_on_the_way();
         let cleared = clear(request, &self.terms)?;
         let launch = plan(&cleared, &self.terms, mode)?;
         let (ours, theirs) =
@@ -297,6 +300,16 @@ impl Session {
         };
         let line = Line::serve(link, Some(ToSupervisor::Launch(Box::new(launch))), dir);
         Ok(Task::of_session(born, line, Arc::clone(&self.terms)))
+    }
+
+    /// Expired tasks go now and then, off the way of the call; a program that only ever runs must not fill tmpfs.
+    fn collect_on_the_way(&self) {
+        let registry = Registry::new(self.terms.places.clone());
+        if registry.collection_is_due(COLLECT_EVERY) {
+            tokio::task::spawn_blocking(move || {
+                registry.collect_now_and_then(RETENTION_DEFAULT, COLLECT_EVERY);
+            });
+        }
     }
 
     /// Background tasks are ended by name when the session closes.

@@ -144,21 +144,30 @@ impl Task {
     /// # Errors
     /// As [`Task::outcome`].
     pub async fn outcome_now(&self) -> Result<Outcome> {
-        match &self.line {
-            Some(line) => {
-                let asked = line.view.borrow().statuses;
-                let _closed = line.order(ToSupervisor::Status).await;
-                let view = line.until(|view| view.statuses > asked || view.ended.is_some()).await;
-                match view.ended.clone().or_else(|| view.report.clone()) {
-                    Some(report) => self.outcome_of(Fate::Told(report, view)),
-                    None => self.outcome().await,
-                }
-            }
+        match self.standing().await {
+            Some((report, view)) => self.outcome_of(Fate::Told(report, view)),
             None => self.outcome().await,
         }
     }
 
+    /// How the task stands by its supervisor's word; `None` where there is none to ask.
+    async fn standing(&self) -> Option<(Arc<Report>, View)> {
+        let line = self.line.as_ref()?;
+        let asked = line.view.borrow().statuses;
+        let _closed = line.order(ToSupervisor::Status).await;
+        let view = line.until(|view| view.statuses > asked || view.ended.is_some()).await;
+        let report = view.ended.clone().or_else(|| view.status.clone().filter(|_| view.statuses > asked))?;
+        Some((report, view))
+    }
+
     async fn fate(&self) -> Result<Fate> {
+        // Whoever comes later was not told of an end that came before.
+        if self.guard.is_none()
+            && let Some((report, view)) = self.standing().await
+            && report.end.is_some()
+        {
+            return Ok(Fate::Told(report, view));
+        }
         if let Some(line) = &self.line {
             let view = line
                 .until(|view| {

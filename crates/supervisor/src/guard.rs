@@ -79,6 +79,8 @@ struct Guard {
     options: GuardOptions,
     owner: Option<OwnedFd>,
     owner_ref: Option<ProcRef>,
+    /// The owner is not the host at the other end of the socket.
+    bound_elsewhere: bool,
     lifeline_read: OwnedFd,
     lifeline_write: Option<OwnedFd>,
     words: SharedWords,
@@ -163,6 +165,7 @@ impl Guard {
             socket: Some(socket),
             owner: None,
             owner_ref: None,
+            bound_elsewhere: false,
             lifeline_read,
             lifeline_write: Some(lifeline_write),
             words: SharedWords::new(SUPERVISORS_MAX)?,
@@ -247,10 +250,11 @@ impl Guard {
             let Some(socket) = &self.socket else { return };
             match receive(socket) {
                 Received::Nothing => return,
-                Received::Closed => return self.owner_gone(),
+                Received::Closed => return self.host_gone(),
                 Received::Datagram(bytes, length, fd) => {
                     match ToGuard::decode(bytes.get(..length).unwrap_or_default()) {
                         Some(ToGuard::Hello { protocol: PROTOCOL, owner_pid }) => {
+                            self.bound_elsewhere = fd.is_some() && self.host_pid() != Some(owner_pid);
                             self.owner = fd;
                             self.owner_ref = proctree::proc_id(owner_pid).map(ProcRef::from);
                             let _made_when_needed_then = self.make_spare();
@@ -326,10 +330,26 @@ impl Guard {
         let _stays = rustix::process::chdir("/");
     }
 
+    /// Who made the socket pair.
+    fn host_pid(&self) -> Option<i32> {
+        let peer = rustix::net::sockopt::socket_peercred(self.socket.as_ref()?).ok()?;
+        Some(peer.pid.as_raw_nonzero().get())
+    }
+
     fn tell(&self, message: FromGuard) {
         if let Some(socket) = &self.socket {
             let _the_host_is_gone_or_behind = send(socket, &message.encode(), None);
         }
+    }
+
+    /// The host has closed its line, or died. Where the session is bound to another process, that one's life counts.
+    fn host_gone(&mut self) {
+        if !self.bound_elsewhere {
+            return self.owner_gone();
+        }
+        self.socket = None;
+        // Nobody will ask for the spare any more; it ends when its line closes.
+        self.children.iter_mut().for_each(|child| drop(child.orders.take()));
     }
 
     /// Host dead, session closed, or a broken line: all the same. Closing the lifeline tells every supervisor; a

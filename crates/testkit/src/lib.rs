@@ -18,7 +18,7 @@ pub use clock::Deadline;
 pub use fifo::Fifo;
 pub use leftovers::{Descriptors, leftovers};
 pub use process::{Process, Tag, pidfd, signal};
-pub use rig::{Rig, hostile};
+pub use rig::{Rig, binary_or, hostile};
 pub use run::{Finished, Invocation, Running};
 pub use skip::{lacks, lacks_program, skip, slow};
 pub use sys::fork_worker;

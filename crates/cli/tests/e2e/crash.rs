@@ -139,7 +139,8 @@ fn the_command_s_text_names_no_keeper() {
     fifo.pid();
     let before: BTreeSet<_> = keepers(&rig).into_iter().map(|keeper| keeper.pid).collect();
     assert_eq!(before.len(), 2, "{:?}", rig.processes());
-    for pattern in [unique.as_str(), "kennel-test-", "\\$HOSTILE"] {
+    let place = rig.state().display().to_string();
+    for pattern in [unique.as_str(), place.as_str(), fifo.word()] {
         rig.program("pkill").args(["-9", "-f", pattern]).finish();
     }
     let done = rig.kennel(["wait", "--json", &id]).finish();

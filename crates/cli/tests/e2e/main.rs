@@ -16,3 +16,4 @@ mod same_as_bash;
 mod shapes;
 mod terminal;
 mod verdict;
+mod wrapper;

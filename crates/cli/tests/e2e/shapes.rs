@@ -3,7 +3,7 @@
 use serde_json::Value;
 use testkit::Rig;
 
-use crate::common::{kill, rig, start};
+use crate::common::{kill, rig};
 
 fn schema(rig: &Rig, name: &str) -> jsonschema::Validator {
     let printed = rig.kennel(["schema", name]).finish().exits(0).json();
@@ -46,16 +46,16 @@ fn other_objects_fit_their_schemas() {
     for name in names.split_whitespace() {
         schema(&rig, name);
     }
-    let id = start(&rig, "echo hello; sleep 70");
+    let begun = rig.kennel(["start", "--json", "echo hello; sleep 70"]).finish().json();
+    valid(&schema(&rig, "start"), &begun);
+    let id = crate::common::text(&begun, "task_id");
     let list = rig.kennel(["tasks", "--json"]).finish().json();
-    let page = rig.kennel(["output", "--json", &id]).finish().json();
-    let report = kill(&rig, &id).json();
-    for (object, names_of) in [(list, "tasks"), (page, "output"), (report, "kill")] {
-        let known = names.split_whitespace().find(|name| name.contains(names_of));
-        if let Some(name) = known {
-            valid(&schema(&rig, name), &object);
-        }
-    }
+    valid(&schema(&rig, "tasks"), &list);
+    valid(&schema(&rig, "task"), &crate::common::at(&list, "/tasks/0"));
+    valid(&schema(&rig, "task_output"), &rig.kennel(["output", "--json", &id]).finish().json());
+    valid(&schema(&rig, "kill"), &kill(&rig, &id).json());
+    valid(&schema(&rig, "gc"), &rig.kennel(["gc", "--json"]).finish().json());
+    valid(&schema(&rig, "doctor"), &rig.kennel(["doctor", "--json"]).finish().json());
 }
 
 #[test]
@@ -80,7 +80,9 @@ fn events_are_numbered_without_gaps() {
     for kind in ["output", "exited", "survivors"] {
         assert!(kinds.iter().any(|it| it == kind), "no {kind} in {kinds:?}");
     }
+    let event_schema = schema(&rig, "event");
     for (index, event) in (1..).zip(&events) {
+        valid(&event_schema, event);
         assert_eq!(crate::common::number(event, "seq"), index, "{event}");
         assert!(event.get("time_ms").is_some_and(Value::is_u64), "{event}");
     }

@@ -71,11 +71,15 @@ fn ctrl_z_stops_and_fg_continues() {
     // Symptom: Ctrl-Z is ignored, or the job cannot be continued.
     let rig = rig();
     let mut terminal = shell(&rig);
+    let terminal_pid = terminal.pid();
     terminal.send("\"$KENNEL\" run 'echo go; read x; echo \"<$x>\"'\n");
     terminal.expect("\ngo");
     terminal.send("\x1a");
     terminal.expect("Stopped");
     terminal.expect("READY> ");
+    // Until the command itself has stopped it may still take what is typed.
+    let command = || rig.processes().into_iter().find(|it| it.comm == "bash" && it.pid != terminal_pid);
+    assert!(testkit::Deadline::usual().until(|| command().is_some_and(|it| it.state == 'T')));
     terminal.send("fg\n");
     terminal.expect("run");
     terminal.send("on\n");

@@ -3,6 +3,7 @@
 //! The tests need a process that they may kill and whose `/proc/self/exe` calls [`kennel::init`], so this has a main of its
 //! own: `host tests [FILTER]` is the runner (the default), `host program …` the program under test.
 
+mod api;
 mod program;
 mod tests;
 

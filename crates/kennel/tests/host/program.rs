@@ -6,6 +6,8 @@ use std::process::ExitCode;
 use kennel::policy::{Decision, LayerKind, Policy};
 use kennel::{Answer, Error, Kennel, Kill, PolicyChoice, Request, Session};
 
+use crate::api;
+
 /// `crowd COUNT COMMAND`: so many tasks; `worker COUNT COMMAND`: the same, and a forked worker that outlives us;
 /// `calls COUNT`: so many foreground calls, and what they left; `cancel COMMAND`: a call whose future is dropped;
 /// `verdicts`: what the policy lets run.
@@ -18,6 +20,21 @@ pub(crate) fn main(words: &[String]) -> ExitCode {
             ["worker", count, command] => crowd(count, command, true).await,
             ["calls", count] => calls(count).await,
             ["cancel", command] => cancel(command).await,
+            ["an_agents_timeout_is_clamped_and_says_so"] => {
+                api::an_agents_timeout_is_clamped_and_says_so().await;
+            }
+            ["a_timeout_keeps_what_came_and_proves_the_rest_dead"] => {
+                api::a_timeout_keeps_what_came_and_proves_the_rest_dead().await;
+            }
+            ["a_timeout_may_mean_the_background"] => api::a_timeout_may_mean_the_background().await,
+            ["bad_input_is_named_and_large_input_works"] => {
+                api::bad_input_is_named_and_large_input_works().await;
+            }
+            ["events_have_numbers_without_gaps_and_end_with_the_outcome"] => {
+                api::events_have_numbers_without_gaps_and_end_with_the_outcome().await;
+            }
+            ["survivors_are_told_killed_or_left"] => api::survivors_are_told_killed_or_left().await,
+            ["a_killed_guard_ends_its_sessions_tasks"] => api::a_killed_guard_ends_its_sessions_tasks().await,
             ["verdicts"] => verdicts().await,
             _ => return ExitCode::from(64),
         }
@@ -59,22 +76,23 @@ async fn calls(count: &str) {
         assert_eq!((outcome.stdout.as_str(), outcome.exit_code), ("out\n", Some(3)), "{outcome:?}");
     };
     run("echo out; exit 3").await;
-    let before = (descriptors(), children());
+    let before = [descriptors(), children()];
     for _ in 0..count.parse::<usize>().expect("a count") {
         run("echo out; exit 3").await;
     }
-    println!("before {before:?} after {:?}", (descriptors(), children()));
+    let left = [descriptors() - before[0], children() - before[1]];
+    println!("left {} {}", left[0], left[1]);
     println!("closed {}", session.close().await);
     println!("children {}", children());
 }
 
-fn descriptors() -> usize {
-    std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count)
+fn descriptors() -> i64 {
+    std::fs::read_dir("/proc/self/fd").map_or(0, |entries| entries.map(|_| 1).sum())
 }
 
-fn children() -> usize {
+fn children() -> i64 {
     let list = std::fs::read_to_string("/proc/thread-self/children").unwrap_or_default();
-    list.split_whitespace().count()
+    list.split_whitespace().map(|_| 1).sum()
 }
 
 async fn cancel(command: &str) {

@@ -21,6 +21,17 @@ const CASES: &[(&str, fn())] = &[
     ("calls_leave_no_descriptor_and_no_child", calls_leave_nothing),
     ("only_a_cleared_request_runs", only_a_cleared_request_runs),
     ("a_thousand_tasks_fit_a_thousand_descriptors", a_thousand_tasks),
+    ("an_agents_timeout_is_clamped_and_says_so", || alone("an_agents_timeout_is_clamped_and_says_so")),
+    ("a_timeout_keeps_what_came_and_proves_the_rest_dead", || {
+        alone("a_timeout_keeps_what_came_and_proves_the_rest_dead");
+    }),
+    ("a_timeout_may_mean_the_background", || alone("a_timeout_may_mean_the_background")),
+    ("bad_input_is_named_and_large_input_works", || alone("bad_input_is_named_and_large_input_works")),
+    ("events_have_numbers_without_gaps_and_end_with_the_outcome", || {
+        alone("events_have_numbers_without_gaps_and_end_with_the_outcome");
+    }),
+    ("survivors_are_told_killed_or_left", || alone("survivors_are_told_killed_or_left")),
+    ("a_killed_guard_ends_its_sessions_tasks", || alone("a_killed_guard_ends_its_sessions_tasks")),
 ];
 
 pub(crate) fn main(filter: &str) -> ExitCode {
@@ -86,6 +97,13 @@ fn program(rig: &Rig, words: &[&str]) -> (Running, std::os::fd::OwnedFd) {
     let mut invocation = rig.kennel(["program"].iter().chain(words));
     let running = invocation.stdin(Stdio::from(reader)).within(Duration::from_secs(60)).spawn();
     (running, writer)
+}
+
+/// A scenario of the program that asserts by itself.
+fn alone(name: &str) {
+    let rig = rig();
+    let (host, _stdin) = program(&rig, &[name]);
+    host.finish().exits(0);
 }
 
 fn a_killed_host_leaves_nothing() {
@@ -166,7 +184,7 @@ fn siblings_share_one_lifeline() {
     let shared: Vec<_> = holders.iter().filter(|(_, count)| **count > 1).collect();
     assert!(shared.len() == 1, "one lifeline and nothing else is shared: {shared:?} in {lists:#?}");
     let lengths: Vec<_> = lists.iter().map(Vec::len).collect();
-    assert!(lengths.iter().all(|length| *length <= 14 && Some(length) == lengths.first()), "{lists:#?}");
+    assert!(lengths.iter().all(|length| *length <= 16 && Some(length) == lengths.first()), "{lists:#?}");
     assert!(
         lists.iter().flatten().all(|(_, target)| !target.ends_with("/ready")),
         "the host's FIFO: {lists:#?}"
@@ -206,9 +224,13 @@ fn calls_leave_nothing() {
     let (host, _stdin) = program(&rig, &["calls", "300"]);
     let done = host.finish();
     let text = done.exits(0).text();
-    let line = text.lines().find_map(|line| line.strip_prefix("before ")).expect("the line");
-    let (before, after) = line.split_once(" after ").expect("two");
-    assert_eq!(before, after);
+    let line = text.lines().find_map(|line| line.strip_prefix("left ")).expect("the line");
+    let left: Vec<i64> = line.split_whitespace().map(|count| count.parse().expect("a count")).collect();
+    // A spare supervisor may be on its way at either look.
+    assert!(
+        left.iter().all(|count| count.abs() <= 2),
+        "descriptors and children left by 300 calls: {left:?}"
+    );
     assert!(text.contains("closed true\nchildren 0"), "{done}");
 }
 

@@ -17,3 +17,6 @@ mod writer;
 pub use layout::{Entry, Header, LOG_FILE, Stream};
 pub use reader::{Chunk, Page, Reader};
 pub use writer::{Drained, Spool};
+
+#[cfg(test)]
+mod tests;

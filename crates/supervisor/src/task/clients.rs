@@ -14,6 +14,8 @@ use crate::wire::{FromSupervisor, Launch, PROTOCOL, ToSupervisor, frame, take_fr
 
 /// A client that lets so much pile up does not read; it is told no more and finds all in record and spool.
 const BACKLOG_BYTES_MAX: usize = 256 << 10;
+/// Connections of one task at the same time.
+const CLIENTS_MAX: usize = 64;
 /// How long the last frames may wait for a slow reader.
 const LAST_FLUSH_MS: u64 = 1000;
 
@@ -105,6 +107,10 @@ impl Clients {
             broken: false,
         });
         number
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.list.len() >= CLIENTS_MAX
     }
 
     pub(super) fn add_visitor(&mut self, socket: OwnedFd) -> u64 {

@@ -126,6 +126,10 @@ impl Task<'_> {
 
     fn accept(&mut self) {
         let Some(socket) = self.place.listener.as_ref().and_then(clients::accept) else { return };
+        if self.clients.is_full() {
+            // Closed at once: a crowd at the door must not use up the descriptors that the task needs.
+            return;
+        }
         let number = self.clients.add_visitor(socket);
         if let Some(socket) = self.clients.socket(number) {
             let event = epoll::EventData::new_u64(token::CLIENT + number);
