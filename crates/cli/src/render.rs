@@ -81,7 +81,7 @@ pub(crate) fn verdict(command: &str, verdict: &Verdict) -> String {
     if !command.is_empty() {
         let _infallible = writeln!(text, "  command  {}", shorten(&escape(command), 200));
     }
-    for finding in &verdict.findings {
+    for finding in worst_first(verdict) {
         let _infallible = write!(text, "\n{}", finding_lines(finding));
     }
     if !verdict.trace.is_empty() {
@@ -126,8 +126,7 @@ pub(crate) fn verdict_in_words(verdict: &Verdict) -> String {
         Decision::Deny => "Kennel refuses this command",
         _ => "Kennel asks before this command",
     };
-    let mut findings: Vec<&Finding> = verdict.findings.iter().collect();
-    findings.sort_by_key(|finding| std::cmp::Reverse(finding.decision));
+    let findings = worst_first(verdict);
     let more = findings.len().saturating_sub(3);
     let parts: Vec<String> = findings.into_iter().take(3).map(finding_in_words).collect();
     let mut text = format!("{begin}: {}", parts.join(" "));
@@ -135,6 +134,12 @@ pub(crate) fn verdict_in_words(verdict: &Verdict) -> String {
         let _infallible = write!(text, " And {more} more.");
     }
     text
+}
+
+fn worst_first(verdict: &Verdict) -> Vec<&Finding> {
+    let mut findings: Vec<&Finding> = verdict.findings.iter().collect();
+    findings.sort_by_key(|finding| std::cmp::Reverse(finding.decision));
+    findings
 }
 
 fn finding_in_words(finding: &Finding) -> String {

@@ -12,7 +12,7 @@ use policy::{Decision, Policy, Verdict};
 
 use crate::error::{Error, Result};
 use crate::outcome::{Consent, Notice, VerdictSummary};
-use crate::plan::{check_command, display, working_directory};
+use crate::plan::{check_input, display, working_directory};
 use crate::request::{Command, Request};
 use crate::session::{Door, SessionTerms};
 
@@ -87,7 +87,7 @@ impl Cleared<'_> {
 
 /// Judges a request, and asks where that is the verdict.
 pub(crate) fn clear<'r>(request: &'r Request, terms: &SessionTerms) -> Result<Cleared<'r>> {
-    check_command(&request.command)?;
+    check_input(request)?;
     let cwd = working_directory(request, terms)?;
     let notice = match terms.check.choice {
         PolicyChoice::Off => Some(Notice::Unchecked),
@@ -98,7 +98,7 @@ pub(crate) fn clear<'r>(request: &'r Request, terms: &SessionTerms) -> Result<Cl
 
 /// The verdict alone.
 pub(crate) fn judge(request: &Request, terms: &SessionTerms) -> Result<Option<Verdict>> {
-    check_command(&request.command)?;
+    check_input(request)?;
     let cwd = working_directory(request, terms)?;
     Ok((terms.check.choice == PolicyChoice::On).then(|| verdict(request, terms, &cwd)))
 }

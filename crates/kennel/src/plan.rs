@@ -31,7 +31,7 @@ pub(crate) fn plan(cleared: &Cleared<'_>, terms: &SessionTerms, mode: Mode) -> R
     let id = TaskId::random()?;
     let token = random_text(16)?;
     let (timeout_ms, clamped) = timeout(request.timeout, terms, mode);
-    let env = environment(request, terms, &id, &token)?;
+    let env = environment(request, terms, &id, &token);
     let has_bash_env = env.iter().any(|variable| variable.0.starts_with(b"BASH_ENV="));
     Ok(Launch {
         protocol: PROTOCOL,
@@ -74,7 +74,13 @@ fn bad(what: String, hint: &str) -> Error {
     Error::BadRequest { what, hint: hint.to_owned() }
 }
 
-pub(crate) fn check_command(command: &Command) -> Result<()> {
+/// Refuses what no policy could clear and no program be given.
+pub(crate) fn check_input(request: &Request) -> Result<()> {
+    check_command(&request.command)?;
+    request.env.iter().try_for_each(|(name, value)| check_variable(name, value))
+}
+
+fn check_command(command: &Command) -> Result<()> {
     let parts: Vec<&OsStr> = match command {
         Command::Shell(line) => vec![line],
         Command::Argv(argv) => argv.iter().map(OsString::as_os_str).collect(),
@@ -108,21 +114,17 @@ pub(crate) fn working_directory(request: &Request, terms: &SessionTerms) -> Resu
     }
 }
 
-fn environment(request: &Request, terms: &SessionTerms, id: &TaskId, token: &str) -> Result<Vec<ByteStr>> {
+fn environment(request: &Request, terms: &SessionTerms, id: &TaskId, token: &str) -> Vec<ByteStr> {
     let mut env: Vec<(&OsStr, &OsStr)> =
         terms.env.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str())).collect();
     for (name, value) in &request.env {
-        check_variable(name, value)?;
         env.retain(|(known, _)| known != name);
         env.push((name, value));
     }
     let marker = format!("{id}:{token}");
     env.retain(|(name, _)| *name != "KENNEL_TASK");
     env.push((OsStr::new("KENNEL_TASK"), OsStr::new(&marker)));
-    Ok(env
-        .into_iter()
-        .map(|(name, value)| ByteStr([name.as_bytes(), b"=", value.as_bytes()].concat()))
-        .collect())
+    env.into_iter().map(|(name, value)| ByteStr([name.as_bytes(), b"=", value.as_bytes()].concat())).collect()
 }
 
 fn check_variable(name: &OsStr, value: &OsStr) -> Result<()> {

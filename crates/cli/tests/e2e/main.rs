@@ -6,6 +6,7 @@ mod bad_input;
 mod check;
 mod common;
 mod crash;
+mod docs;
 mod ends;
 mod hostile;
 mod install;

@@ -1,0 +1,35 @@
+//! The pages of `docs` say what happens: their blocks are run.
+
+use testkit::Rig;
+
+use crate::common::rig;
+
+#[test]
+fn the_policy_page_says_what_happens() {
+    // Symptom: an example of the documentation has never worked, or no longer does.
+    let page = include_str!("../../../../docs/policy.md");
+    let rig = rig();
+    let mut blocks = 0;
+    for (_, block) in page.split("```").enumerate().filter(|(at, _)| at % 2 == 1) {
+        blocks += 1;
+        if let Some(rules) = block.strip_prefix("toml\n") {
+            let dir = rig.home().join(".config/kennel");
+            std::fs::create_dir_all(&dir).expect("a directory");
+            std::fs::write(dir.join("config.toml"), rules).expect("the rules");
+        } else if let Some(session) = block.strip_prefix("console\n") {
+            replay(&rig, session);
+        }
+    }
+    assert!(blocks >= 8, "{blocks} blocks");
+}
+
+/// `$ ` begins a command; the lines after it are what it prints.
+fn replay(rig: &Rig, session: &str) {
+    let session = format!("\n{session}");
+    for entry in session.split("\n$ ").skip(1) {
+        let (command, expected) = entry.split_once('\n').unwrap_or((entry, ""));
+        let script = format!("kennel() {{ \"$KENNEL\" \"$@\"; }}\n{command}");
+        let done = rig.bash(&script).finish();
+        assert_eq!(done.text().trim_end(), expected.trim_end(), "{command}\n{done}");
+    }
+}
