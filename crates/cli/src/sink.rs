@@ -12,6 +12,8 @@ use crate::sys::{async_fd, reopen_nonblocking};
 /// One of the caller's streams.
 #[derive(Debug)]
 pub(crate) enum Sink {
+    /// Nothing was written yet: most short commands never do, to one stream at least.
+    Untouched(BorrowedFd<'static>),
     /// A pipe or terminal, by a non-blocking description of our own.
     Waiting(AsyncFd<OwnedFd>),
     /// A file, which does not block for long, or a socket.
@@ -20,6 +22,10 @@ pub(crate) enum Sink {
 
 impl Sink {
     pub(crate) fn new(fd: BorrowedFd<'static>) -> Self {
+        Self::Untouched(fd)
+    }
+
+    fn open(fd: BorrowedFd<'static>) -> Self {
         match reopen_nonblocking(fd).map(|own| async_fd(own, Interest::WRITABLE)) {
             Some(Ok(own)) => Self::Waiting(own),
             _ => Self::Direct(fd),
@@ -31,6 +37,9 @@ impl Sink {
     /// # Errors
     /// `BrokenPipe` when the reader has gone.
     pub(crate) async fn write_all(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        if let Self::Untouched(fd) = self {
+            *self = Self::open(*fd);
+        }
         while !bytes.is_empty() {
             let written = match self {
                 Self::Waiting(fd) => match rustix::io::write(fd.get_ref(), bytes) {
@@ -39,7 +48,9 @@ impl Sink {
                     }
                     other => other?,
                 },
-                Self::Direct(fd) => rustix::io::retry_on_intr(|| rustix::io::write(*fd, bytes))?,
+                Self::Untouched(fd) | Self::Direct(fd) => {
+                    rustix::io::retry_on_intr(|| rustix::io::write(*fd, bytes))?
+                }
             };
             bytes = bytes.get(written..).unwrap_or_default();
         }
