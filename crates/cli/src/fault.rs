@@ -1,7 +1,5 @@
 //! Our own failures: what happened, why, what to do; and the exit status that says whose failure it is.
 
-use std::process::ExitCode;
-
 use kennel::policy::Verdict;
 
 use crate::render;
@@ -81,12 +79,12 @@ impl Fault {
         Self { code, what: error.to_string(), hint: error.hint(), denied }
     }
 
-    pub(crate) fn report(&self) -> ExitCode {
+    pub(crate) fn report(&self) -> u8 {
         match &self.denied {
             Some(denied) => render::refusal(&denied.command, &denied.verdict, self.hint.as_deref()),
             None => render::error(&self.what, self.hint.as_deref()),
         }
-        ExitCode::from(self.code)
+        self.code
     }
 
     pub(crate) fn what(&self) -> &str {

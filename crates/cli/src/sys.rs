@@ -177,3 +177,22 @@ pub(crate) fn is_ignored(signal: i32) -> bool {
     // SAFETY: zeroed above and, on success, filled by the kernel.
     status == 0 && unsafe { action.assume_init() }.sa_sigaction == libc::SIG_IGN
 }
+
+/// Where the C runtime begins the program.
+///
+/// Does what the program relies on of the standard library's start: 0, 1 and 2 are open, so that nothing of ours gets
+/// their numbers, and SIGPIPE is ignored, so that a reader that goes is an error and not our death.
+#[cfg(not(test))]
+#[unsafe(no_mangle)]
+extern "C" fn main(_argc: libc::c_int, _argv: *const *const libc::c_char) -> libc::c_int {
+    for fd in 0..3 {
+        // SAFETY: only the flags of a descriptor are read; one that is not open gives EBADF.
+        if unsafe { libc::fcntl(fd, libc::F_GETFD) } == -1 {
+            // SAFETY: the path is NUL-terminated. The lowest free number is `fd`, because those below it are open.
+            unsafe { libc::open(c"/dev/null".as_ptr(), libc::O_RDWR) };
+        }
+    }
+    // SAFETY: no handler is involved.
+    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
+    libc::c_int::from(crate::entry())
+}
