@@ -82,11 +82,11 @@ pub(crate) async fn open_session(
     guard: GuardStart,
     asking: &Asking,
 ) -> Result<Session, Fault> {
-    let kennel = Kennel::builder().build().await.map_err(|error| Fault::of_command(&error))?;
+    let kennel = Kennel::builder().guard(guard).build().await.map_err(|error| Fault::of_command(&error))?;
     if let Some(notice) = kennel.state_dir_notice() {
         render::note(notice);
     }
-    let mut session = asking.apply(kennel.session().door(Door::Wrapper).guard(guard))?;
+    let mut session = asking.apply(kennel.session().door(Door::Wrapper))?;
     if let Some(id) = &options.session {
         session = session.id(id);
     }

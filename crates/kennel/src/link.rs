@@ -7,9 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::fs::{Mode, OFlags, open};
-use supervisor::wire::{
-    FromSupervisor, KillAnswer, Notice, Report, Started, ToSupervisor, frame, take_frame,
-};
+use supervisor::wire::{FromSupervisor, Notice, Report, Started, ToSupervisor, frame, take_frame};
 use tokio::net::UnixStream;
 use tokio::sync::{mpsc, watch};
 
@@ -29,8 +27,6 @@ pub(crate) struct View {
     /// The last report: the tree is empty.
     pub(crate) ended: Option<Arc<Report>>,
     pub(crate) notices: Vec<Notice>,
-    pub(crate) kill_answers: Vec<KillAnswer>,
-    pub(crate) kills_taken: usize,
     pub(crate) moves: usize,
     pub(crate) statuses: usize,
     pub(crate) refused: Option<String>,
@@ -214,8 +210,8 @@ fn apply(view: &mut View, message: FromSupervisor) {
             note(view, &report);
             view.ended = Some(Arc::from(report));
         }
-        FromSupervisor::KillTaken => view.kills_taken += 1,
-        FromSupervisor::Killed(answer) => view.kill_answers.push(answer),
+        // Kills go over connections of their own (`kill`).
+        FromSupervisor::KillTaken | FromSupervisor::Killed(_) => {}
         FromSupervisor::Moved { dir } => {
             dir.as_path().clone_into(&mut view.dir);
             view.durable = true;

@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::check::Check;
 use crate::clock::Deadline;
 use crate::error::{Error, Result};
 use crate::guard::GuardStart;
@@ -11,7 +10,7 @@ use crate::link::{Line, Link};
 use crate::outcome::{Status, TaskInfo};
 use crate::places::Places;
 use crate::registry::{self, Collected, Found, Registry};
-use crate::session::{Door, SessionBuilder, TIMEOUT_DEFAULT, TIMEOUT_MAX_DEFAULT};
+use crate::session::SessionBuilder;
 use crate::task::Task;
 
 /// A supervisor that lets nobody in by then is taken for stopped.
@@ -76,18 +75,7 @@ impl Kennel {
 
     /// Begins a session, by default one for an agent with this process as its owner.
     pub fn session(&self) -> SessionBuilder {
-        SessionBuilder {
-            places: self.places.clone(),
-            guard: self.guard.clone(),
-            door: Door::Agent,
-            id: None,
-            cwd: None,
-            env: None,
-            timeout_default: TIMEOUT_DEFAULT,
-            timeout_max: Some(TIMEOUT_MAX_DEFAULT),
-            owner_pid: None,
-            check: Check::default(),
-        }
+        SessionBuilder::new(self.places.clone(), self.guard.clone())
     }
 
     /// The root of durable state.

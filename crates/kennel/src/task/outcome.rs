@@ -1,4 +1,4 @@
-//! A handle on a task, whoever started it.
+//! The result of a task: from its supervisor's word, else from its record.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -6,49 +6,23 @@ use std::time::Duration;
 
 use supervisor::wire::{Report, ToSupervisor};
 use supervisor::{End, Record};
-use tokio::sync::watch;
 
+use super::Task;
 use crate::clock::Deadline;
 use crate::error::{Error, Result};
-use crate::feed::{EventStream, Feed, Pace, Scope};
-use crate::guard::Told;
-use crate::kill::{self, Kill};
-use crate::link::{Line, View};
+use crate::link::View;
 use crate::outcome::{
-    Boundary, Clamped, ClampedValue, KillReport, Notice, Outcome, Proof, Protection, Status, Survivor,
-    TaskInfo, TaskOutput, VerdictSummary,
+    Boundary, Clamped, ClampedValue, Notice, Outcome, Proof, Protection, Status, Survivor, VerdictSummary,
 };
-use crate::read::{self, Read, Start, Watcher};
-use crate::registry::{self, Registry};
+use crate::read;
+use crate::registry;
 use crate::session::SessionTerms;
 
-/// How long a read waits when nothing else is said.
-const READ_WAIT_DEFAULT: Duration = Duration::from_secs(30);
 /// How long the guard may take to settle the account of a crashed supervisor.
 const CRASH_WAIT: Duration = Duration::from_secs(6);
 
-/// A handle on a task. Dropping it does not end the task, unless it is the last one of a foreground call.
-#[derive(Debug, Clone)]
-pub struct Task {
-    id: String,
-    line: Option<Line>,
-    max_output: usize,
-    clamps: Vec<Notice>,
-    terms: Option<Arc<SessionTerms>>,
-    guard: Option<(watch::Receiver<Told>, u32)>,
-    registry: Registry,
-}
-
-/// What a session knows of a task that it has just ordered.
-pub(crate) struct Born {
-    pub(crate) id: String,
-    pub(crate) max_output: usize,
-    pub(crate) clamps: Vec<Notice>,
-    pub(crate) guard: (watch::Receiver<Told>, u32),
-}
-
 /// What is known of a task's end.
-enum Fate {
+pub(super) enum Fate {
     /// Its supervisor told.
     Told(Arc<Report>, View),
     /// Its record says so.
@@ -56,66 +30,6 @@ enum Fate {
 }
 
 impl Task {
-    pub(crate) fn of_session(born: Born, line: Line, terms: Arc<SessionTerms>) -> Self {
-        let Born { id, max_output, clamps, guard } = born;
-        let registry = Registry::new(terms.places.clone());
-        Self { id, line: Some(line), max_output, clamps, terms: Some(terms), guard: Some(guard), registry }
-    }
-
-    pub(crate) fn found(id: String, line: Option<Line>, registry: Registry) -> Self {
-        let max_output = crate::request::MAX_OUTPUT_DEFAULT;
-        Self { id, line, max_output, clamps: Vec::new(), terms: None, guard: None, registry }
-    }
-
-    /// The task's whole id.
-    pub fn id(&self) -> &str {
-        &self.id
-    }
-
-    pub(crate) fn line(&self) -> &Line {
-        // Only called for tasks of a session, which have a line from birth.
-        self.line.as_ref().expect("a task of a session has a line")
-    }
-
-    /// The leader's pid, once the command runs.
-    ///
-    /// # Errors
-    /// As [`Task::started`].
-    pub async fn pid(&self) -> Result<i32> {
-        self.started().await?;
-        let told = self
-            .line
-            .as_ref()
-            .and_then(|line| line.view.borrow().started.as_ref().map(|started| started.pid));
-        Ok(match told {
-            Some(pid) => pid,
-            None => self.record()?.leader.map_or(0, |leader| leader.pid),
-        })
-    }
-
-    /// Waits until the command's program runs.
-    ///
-    /// # Errors
-    /// [`Error::NotStarted`] when it could not; [`Error::KeeperGone`].
-    pub async fn started(&self) -> Result<()> {
-        let Some(line) = &self.line else { return Ok(()) };
-        if self.guard.is_none() {
-            return Ok(());
-        }
-        let view =
-            line.until(|view| view.started.is_some() || view.ended.is_some() || view.refused.is_some()).await;
-        if let Some(why) = view.refused {
-            return Err(Error::NotStarted { why, exit_code: 125 });
-        }
-        match view.ended.as_deref() {
-            Some(Report { end: Some(End::NotStarted { why }), exit_code, .. }) => {
-                Err(Error::NotStarted { why: why.clone(), exit_code: exit_code.unwrap_or(125) })
-            }
-            None if view.started.is_none() => self.fate().await.map(drop),
-            _ => Ok(()),
-        }
-    }
-
     /// Waits for the command's end (its leader's) and gives the result.
     ///
     /// # Errors
@@ -160,7 +74,7 @@ impl Task {
         Some((report, view))
     }
 
-    async fn fate(&self) -> Result<Fate> {
+    pub(super) async fn fate(&self) -> Result<Fate> {
         // Whoever comes later was not told of an end that came before.
         if self.guard.is_none()
             && let Some((report, view)) = self.standing().await
@@ -296,202 +210,6 @@ impl Task {
             error: None,
         })
     }
-
-    fn record(&self) -> Result<Record> {
-        let found =
-            self.registry.exact(&self.id).ok_or_else(|| Error::UnknownTask { id: self.id.clone() })?;
-        found.record.map_err(|source| Error::Record { id: self.id.clone(), source })
-    }
-
-    /// Where the task's files are now.
-    fn dir(&self) -> Result<PathBuf> {
-        if let Some(line) = &self.line {
-            let dir = line.view.borrow().dir.clone();
-            if dir.join(supervisor::RECORD_FILE).exists() {
-                return Ok(dir);
-            }
-        }
-        self.registry
-            .exact(&self.id)
-            .map(|found| found.dir)
-            .ok_or_else(|| Error::UnknownTask { id: self.id.clone() })
-    }
-
-    /// The task as a list shows it.
-    ///
-    /// # Errors
-    /// [`Error::UnknownTask`], [`Error::Record`].
-    pub fn info(&self) -> Result<TaskInfo> {
-        let found =
-            self.registry.exact(&self.id).ok_or_else(|| Error::UnknownTask { id: self.id.clone() })?;
-        let here = registry::own_origin();
-        registry::describe(&found, here.as_ref()).ok_or_else(|| match found.record {
-            Err(source) => Error::Record { id: self.id.clone(), source },
-            Ok(_) => Error::UnknownTask { id: self.id.clone() },
-        })
-    }
-
-    /// Reads output without changing anything.
-    ///
-    /// # Errors
-    /// [`Error::Pattern`], [`Error::UnknownTask`], [`Error::Io`].
-    ///
-    /// # Cancel safety
-    /// Can be dropped at any time.
-    pub async fn read(&self, read: Read) -> Result<TaskOutput> {
-        let offset = match read.start {
-            Start::Offset(offset) => offset,
-            Start::Tail(lines) => self.tail_offset(lines, read.stream)?,
-        };
-        let matched = self.wait_for(&read, offset).await?;
-        let rendered = read::render(&self.dir()?, offset, read.stream, read.max_chars)?;
-        let info = self.info()?;
-        Ok(TaskOutput {
-            task_id: self.id.clone(),
-            status: info.status,
-            text: rendered.text,
-            next_offset: rendered.next,
-            matched,
-            truncated: rendered.truncated,
-            end: info.end,
-            exit_code: info.exit_code,
-            background_pids: info.background_pids,
-        })
-    }
-
-    /// The offset from which the last `lines` lines, of one stream or of both, are kept.
-    ///
-    /// # Errors
-    /// As [`Task::read`].
-    pub fn tail_offset(&self, lines: u64, stream: Option<read::Stream>) -> Result<u64> {
-        read::tail_offset(&self.dir()?, lines, stream)
-    }
-
-    /// The bytes that are kept at and after `offset`, up to a page, and where to read on; the same offset again means
-    /// that there is no more now.
-    ///
-    /// # Errors
-    /// As [`Task::read`].
-    pub fn chunks(&self, offset: u64) -> Result<(Vec<read::Chunk>, u64)> {
-        let page =
-            read::reader(&self.dir()?)?.read(offset, 256 << 10).map_err(Error::io("read the output"))?;
-        Ok((page.chunks, page.next))
-    }
-
-    async fn wait_for(&self, read: &Read, offset: u64) -> Result<Option<bool>> {
-        let mut watcher = match &read.until {
-            Some(pattern) => Some(Watcher::new(pattern, offset, read.stream)?),
-            None => None,
-        };
-        let Some(line) = self.line.as_ref().filter(|_| watcher.is_some() || read.until_end) else {
-            return watcher.as_mut().map(|watcher| watcher.matched(&self.dir()?)).transpose();
-        };
-        let _closed = line.order(ToSupervisor::Attach { lossless: false }).await;
-        let deadline = Deadline::after(read.wait.unwrap_or(READ_WAIT_DEFAULT));
-        let mut changes = line.view.clone();
-        loop {
-            let over = {
-                let view = changes.borrow_and_update();
-                view.closed || view.ended.is_some() || view.report.as_ref().is_some_and(|report| ends(report))
-            };
-            if let Some(watcher) = &mut watcher
-                && watcher.matched(&self.dir()?)?
-            {
-                return Ok(Some(true));
-            }
-            if over {
-                return Ok(read.until.as_ref().map(|_| false));
-            }
-            tokio::select! {
-                changed = changes.changed() => if changed.is_err() { return Ok(read.until.as_ref().map(|_| false)) },
-                () = deadline.passed() => return Ok(read.until.as_ref().map(|_| false)),
-            }
-        }
-    }
-
-    /// Everything that happens to the task, from now on or from the start, as events with sequence numbers. A slow
-    /// reader never blocks the command; what the spool gives up meanwhile is reported as a gap.
-    pub fn events(&self) -> EventStream {
-        EventStream::of(self.clone())
-    }
-
-    /// Output and news as they come, as bytes. With [`Pace::Lossless`] the command waits for the reader as it would
-    /// for a pipe.
-    pub async fn feed(&self, pace: Pace, scope: Scope) -> Feed {
-        self.feed_from(0, pace, scope).await
-    }
-
-    /// The same from an offset.
-    pub async fn feed_from(&self, offset: u64, pace: Pace, scope: Scope) -> Feed {
-        if let Some(line) = &self.line {
-            let _closed = line.order(ToSupervisor::Attach { lossless: pace == Pace::Lossless }).await;
-        }
-        Feed::new(self.clone(), self.line.clone(), offset, pace, scope)
-    }
-
-    pub(crate) fn dir_for_feed(&self) -> Result<PathBuf> {
-        self.dir()
-    }
-
-    /// Ends the task: signal, grace, SIGKILL, the whole tree, proof.
-    ///
-    /// The call has a deadline of its own: the grace and about 5 s. What cannot be killed is in the report, by pid and
-    /// reason, with `success: false`.
-    ///
-    /// # Errors
-    /// [`Error::UnknownTask`], [`Error::Record`].
-    ///
-    /// # Cancel safety
-    /// A dropped future leaves the order in force.
-    pub async fn kill(&self, kill: Kill) -> Result<KillReport> {
-        kill::perform(&self.registry, &self.id, &kill).await
-    }
-
-    /// The task goes on without its owner.
-    ///
-    /// # Errors
-    /// [`Error::KeeperGone`] when there is no supervisor to tell.
-    pub async fn keep(&self) -> Result<()> {
-        self.tell(ToSupervisor::Keep).await
-    }
-
-    /// A foreground call becomes a background task without losing a byte.
-    ///
-    /// # Errors
-    /// As [`Task::keep`].
-    pub async fn background(&self) -> Result<()> {
-        self.tell(ToSupervisor::Background).await
-    }
-
-    async fn tell(&self, message: ToSupervisor) -> Result<()> {
-        let gone = || Error::KeeperGone { what: format!("the supervisor of {} has gone", self.id) };
-        let line = self.line.as_ref().ok_or_else(gone)?;
-        let moves = line.view.borrow().moves;
-        line.order(message).await.map_err(|()| gone())?;
-        let view = line.until(|view| view.moves > moves || view.ended.is_some()).await;
-        if view.moves > moves || view.ended.is_some() { Ok(()) } else { Err(gone()) }
-    }
-
-    /// SIGSTOP to the whole tree; its timeout clock stops with the leader.
-    pub async fn pause(&self) {
-        if let Some(line) = &self.line {
-            let _closed = line.order(ToSupervisor::Pause).await;
-        }
-    }
-
-    /// SIGCONT to the whole tree.
-    pub async fn resume(&self) {
-        if let Some(line) = &self.line {
-            let _closed = line.order(ToSupervisor::Resume).await;
-        }
-    }
-
-    /// Orders the end without waiting for it: a cancel.
-    pub async fn cancel(&self, kill: &Kill) {
-        if let Some(line) = &self.line {
-            let _closed = line.order(ToSupervisor::Kill(kill.order())).await;
-        }
-    }
 }
 
 struct Known {
@@ -502,7 +220,7 @@ struct Known {
 }
 
 /// Whether a report is one of an end, or of a task that went to the background.
-fn ends(report: &Report) -> bool {
+pub(super) fn ends(report: &Report) -> bool {
     report.end.is_some() || report.durable && report.exit_code.is_none() && report.proof.is_none()
 }
 

@@ -1,0 +1,9 @@
+//! A handle on a task, whoever started it.
+
+mod handle;
+mod outcome;
+mod reads;
+
+pub(crate) use handle::Born;
+pub use handle::Task;
+pub(crate) use outcome::survivors;
