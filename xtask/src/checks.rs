@@ -34,6 +34,29 @@ pub(crate) fn style(root: &Path, tally: &mut Tally) {
     }
 }
 
+/// Systems that Kennel must go on compiling for, each behind the fences of `lib.rs` and `main.rs`.
+const OTHER_TARGETS: [&str; 2] = ["aarch64-apple-darwin", "x86_64-pc-windows-gnu"];
+
+/// That nothing made for Linux has got outside its fence.
+pub(crate) fn other_platforms(root: &Path, tally: &mut Tally) {
+    for target in OTHER_TARGETS {
+        if !is_installed(target) {
+            tally.skip(format!("check {target}: needs `rustup target add {target}`"));
+            continue;
+        }
+        let mut check = cargo(root);
+        check.args(["check", "--workspace", "--locked", "--quiet", "--target", target]);
+        step(root, &format!("check for {target}"), &mut check, tally);
+    }
+}
+
+/// Whether the standard library of a target is there.
+fn is_installed(target: &str) -> bool {
+    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let asked = Command::new(rustc).args(["--print", "target-libdir", "--target", target]).output();
+    asked.is_ok_and(|output| Path::new(String::from_utf8_lossy(&output.stdout).trim()).is_dir())
+}
+
 /// The examples in the documentation.
 pub(crate) fn doc_tests(root: &Path, tally: &mut Tally) {
     println!("==> documentation tests");

@@ -2,6 +2,8 @@
 //!
 //! `cargo xtask test` is the whole check, `quick` the same without what is slow, `full` adds the release build and the
 //! benches; `built` runs test binaries that are already there, so that another user can run them without a toolchain.
+#![cfg_attr(not(unix), no_main)]
+#![cfg(unix)]
 #![expect(
     clippy::print_stdout,
     clippy::disallowed_methods,
@@ -93,6 +95,7 @@ fn test(extent: Extent) -> anyhow::Result<Tally> {
     }
     checks::doc_tests(&root, &mut tally);
     if extent != Extent::Quick {
+        checks::other_platforms(&root, &mut tally);
         tally.add(&escape::run(&root)?);
     }
     tally.report();

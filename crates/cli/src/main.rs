@@ -3,83 +3,20 @@
 //! The C entry point is our own (`sys::main`): what the standard library does before `fn main` is, but for two things
 //! that `sys` does too, the set-up of a handler for stack overflows, which costs a reading of `/proc/self/maps` and some
 //! mappings. That is two percent of a short `kennel run`, and every keeper is a copy of this process.
-#![cfg_attr(not(test), no_main)]
+#![cfg_attr(all(target_os = "linux", not(test)), no_main)]
 
-mod args;
-mod ask;
-mod check;
-mod clock;
-mod doctor;
-mod duration;
-mod fault;
-mod gc;
-mod hook;
-mod install;
-mod kill;
-mod output;
-mod render;
-mod rules;
-mod run;
-mod schema;
-mod sink;
-mod start;
-mod sys;
-mod tasks;
-mod wait;
+// Platform code is fenced here and nowhere else: whatever is listed in `linux.rs` may use Linux freely.
+#[cfg(target_os = "linux")]
+#[path = "linux.rs"]
+mod linux;
+#[cfg(not(target_os = "linux"))]
+mod unsupported;
 
-use args::{Cli, Verb};
-use fault::Fault;
-
-/// The program; returns its exit status.
-#[cfg_attr(test, expect(dead_code, reason = "the test harness has an entry point of its own"))]
-fn entry() -> u8 {
-    kennel::init();
-    // Before anything of ours is opened: what a wrapped command inherits.
-    let passed = sys::inherited_descriptors();
-    let cli = match Cli::parse_quickly() {
-        Ok(cli) => cli,
-        Err(error) => return usage(&error),
-    };
-    let done = match cli.verb {
-        // No runtime: it is a pure question, and hooks wait for the answer.
-        Verb::Check(options) => check::check(&options),
-        Verb::Hook(options) => install::hook(&options),
-        verb => dispatch(verb, passed),
-    };
-    match done {
-        Ok(code) => code,
-        Err(fault) => fault.report(),
-    }
-}
-
-/// Help and version are answers; anything else is a usage error: 64, never 2, which hosts of hooks read as "deny".
-fn usage(error: &clap::Error) -> u8 {
-    let _nobody_reads = error.print();
-    if error.use_stderr() { 64 } else { 0 }
-}
-
-fn dispatch(verb: Verb, passed: Vec<i32>) -> Result<u8, Fault> {
-    // One thread: the guard of `run` and `start` is a fork of this process.
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Fault::own(anyhow::Error::new(error).context("start the runtime")))?;
-    let done = runtime.block_on(async {
-        match verb {
-            Verb::Run(options) => run::run(options, passed).await,
-            Verb::Start(options) => start::start(options).await,
-            Verb::Tasks(options) => tasks::tasks(&options).await,
-            Verb::Output(options) => output::output(options).await,
-            Verb::Wait(options) => wait::wait(options).await,
-            Verb::Kill(options) => kill::kill(options).await,
-            Verb::Check(options) => check::check(&options),
-            Verb::Hook(options) => install::hook(&options),
-            Verb::Gc(options) => gc::gc(&options).await,
-            Verb::Schema(options) => schema::schema(&options),
-            Verb::Doctor(options) => doctor::doctor(&options).await,
-        }
-    });
-    // A collection of expired tasks that is still under way goes on with the next process.
-    runtime.shutdown_background();
-    done
-}
+#[cfg(target_os = "linux")]
+#[allow(
+    clippy::wildcard_imports,
+    reason = "the modules are the crate's own, as if they were listed here"
+)]
+pub(crate) use linux::*;
+#[cfg(not(target_os = "linux"))]
+use unsupported::main;

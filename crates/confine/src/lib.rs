@@ -5,6 +5,10 @@
 //! eight bytes on the error pipe that name the stage and the errno.
 //!
 //! Not here: policy, clocks, reaping, and anything that happens after the first instruction of the command.
+//!
+//! # Platform
+//! Linux. Elsewhere the crate is empty, so that a workspace which depends on it still compiles.
+#![cfg(target_os = "linux")]
 
 mod child;
 mod exec;

@@ -20,51 +20,16 @@
 //! ```
 //!
 //! A program that uses this library calls [`init`] first in `main`, or names a `kennel` binary.
+//!
+//! # Platform
+//! Linux, 5.4 or later. Elsewhere the crate compiles and [`Builder::build`] answers [`Error::Unsupported`].
 
-mod check;
-mod clock;
-mod error;
-mod feed;
-mod guard;
-mod id;
-mod init;
-mod kill;
-mod link;
-mod outcome;
-mod places;
-mod plan;
-mod ports;
-mod probe;
-mod read;
-mod registry;
-mod request;
-mod root;
-mod session;
-mod sys;
-mod task;
-mod text;
+// Platform code is fenced here and nowhere else: whatever is listed in `linux.rs` may use Linux freely.
+#[cfg(target_os = "linux")]
+#[path = "linux.rs"]
+mod imp;
+#[cfg(not(target_os = "linux"))]
+#[path = "unsupported.rs"]
+mod imp;
 
-pub use check::{Answer, PolicyChoice};
-pub use error::{Error, Result};
-pub use feed::{Event, EventBody, EventStream, Feed, GapNotice, News, NoticeBody, Pace, Scope, StreamName};
-pub use guard::{ForkedGuard, GuardStart};
-pub use id::TaskId;
-pub use init::init;
-pub use kill::Kill;
-pub use outcome::{
-    Boundary, Clamped, ClampedValue, Consent, End, Enforced, ErrorInfo, KillReport, Notice, Outcome, Proof,
-    Protection, RuleHit, Status, StoppedBy, Survivor, TaskInfo, TaskList, TaskOutput, Usage, VerdictSummary,
-};
-pub use places::account_home;
-pub use policy;
-pub use probe::{Finding, Probe};
-pub use read::{Chunk, Read, Stream};
-pub use registry::{Collected, RETENTION_DEFAULT};
-pub use request::{
-    Command, GRACE_DEFAULT, MAX_OUTPUT_DEFAULT, OUTPUT_CAP_DEFAULT, OnOwnerExit, OnTimeout, Output, Request,
-    Stdin, Survivors, Timeout,
-};
-pub use root::{Builder, Kennel};
-pub use session::{Door, Session, SessionBuilder, TIMEOUT_DEFAULT, TIMEOUT_MAX_DEFAULT};
-pub use supervisor::{signal_name, signal_number};
-pub use task::Task;
+pub use imp::*;

@@ -2,6 +2,10 @@
 //!
 //! Synchronous, single-threaded, one `epoll_wait` loop a process. The `kennel` library is its only caller; nothing
 //! here knows policy, sessions of an agent, or a terminal's looks.
+//!
+//! # Platform
+//! Linux. Elsewhere the crate is empty, so that a workspace which depends on it still compiles.
+#![cfg(target_os = "linux")]
 
 mod bytes;
 mod clock;

@@ -3,6 +3,10 @@
 //!
 //! It shares no code with what it judges: processes are found by a resource limit that is inherited through everything
 //! (see [`Tag`]), not by ancestry. Fixtures are the habits of the `hostile` binary beside this library.
+//!
+//! # Platform
+//! Linux. Elsewhere the crate is empty, so that a workspace which depends on it still compiles.
+#![cfg(target_os = "linux")]
 
 mod clock;
 mod fifo;

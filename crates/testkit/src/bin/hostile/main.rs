@@ -3,6 +3,8 @@
 //! A habit says that it is in place by one line (its pid) into the FIFO, and every process of it keeps that FIFO open,
 //! so that a test sees end of file exactly when the last of them has gone. Invariant: every process that is born here
 //! carries an alarm, so that nothing outlives [`sys::LIFE_S`] seconds even if a test is killed.
+#![cfg_attr(not(target_os = "linux"), no_main)]
+#![cfg(target_os = "linux")]
 
 mod crowd;
 mod detach;

@@ -1,0 +1,80 @@
+//! The binary where it runs: every module of it, and the way from a command line to an exit status.
+
+pub(crate) mod args;
+pub(crate) mod ask;
+pub(crate) mod check;
+pub(crate) mod clock;
+pub(crate) mod doctor;
+pub(crate) mod duration;
+pub(crate) mod fault;
+pub(crate) mod gc;
+pub(crate) mod hook;
+pub(crate) mod install;
+pub(crate) mod kill;
+pub(crate) mod output;
+pub(crate) mod render;
+pub(crate) mod rules;
+pub(crate) mod run;
+pub(crate) mod schema;
+pub(crate) mod sink;
+pub(crate) mod start;
+pub(crate) mod sys;
+pub(crate) mod tasks;
+pub(crate) mod wait;
+
+use args::{Cli, Verb};
+use fault::Fault;
+
+/// The program; returns its exit status.
+#[cfg_attr(test, expect(dead_code, reason = "the test harness has an entry point of its own"))]
+pub(crate) fn entry() -> u8 {
+    kennel::init();
+    // Before anything of ours is opened: what a wrapped command inherits.
+    let passed = sys::inherited_descriptors();
+    let cli = match Cli::parse_quickly() {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error),
+    };
+    let done = match cli.verb {
+        // No runtime: it is a pure question, and hooks wait for the answer.
+        Verb::Check(options) => check::check(&options),
+        Verb::Hook(options) => install::hook(&options),
+        verb => dispatch(verb, passed),
+    };
+    match done {
+        Ok(code) => code,
+        Err(fault) => fault.report(),
+    }
+}
+
+/// Help and version are answers; anything else is a usage error: 64, never 2, which hosts of hooks read as "deny".
+fn usage(error: &clap::Error) -> u8 {
+    let _nobody_reads = error.print();
+    if error.use_stderr() { 64 } else { 0 }
+}
+
+fn dispatch(verb: Verb, passed: Vec<i32>) -> Result<u8, Fault> {
+    // One thread: the guard of `run` and `start` is a fork of this process.
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Fault::own(anyhow::Error::new(error).context("start the runtime")))?;
+    let done = runtime.block_on(async {
+        match verb {
+            Verb::Run(options) => run::run(options, passed).await,
+            Verb::Start(options) => start::start(options).await,
+            Verb::Tasks(options) => tasks::tasks(&options).await,
+            Verb::Output(options) => output::output(options).await,
+            Verb::Wait(options) => wait::wait(options).await,
+            Verb::Kill(options) => kill::kill(options).await,
+            Verb::Check(options) => check::check(&options),
+            Verb::Hook(options) => install::hook(&options),
+            Verb::Gc(options) => gc::gc(&options).await,
+            Verb::Schema(options) => schema::schema(&options),
+            Verb::Doctor(options) => doctor::doctor(&options).await,
+        }
+    });
+    // A collection of expired tasks that is still under way goes on with the next process.
+    runtime.shutdown_background();
+    done
+}

@@ -1,0 +1,49 @@
+//! The library where it runs: every module of it. `lib.rs` passes all of this on under the crate's own name.
+
+pub(crate) mod check;
+pub(crate) mod clock;
+pub(crate) mod error;
+pub(crate) mod feed;
+pub(crate) mod guard;
+pub(crate) mod id;
+pub(crate) mod init;
+pub(crate) mod kill;
+pub(crate) mod link;
+pub(crate) mod outcome;
+pub(crate) mod places;
+pub(crate) mod plan;
+pub(crate) mod ports;
+pub(crate) mod probe;
+pub(crate) mod read;
+pub(crate) mod registry;
+pub(crate) mod request;
+pub(crate) mod root;
+pub(crate) mod session;
+pub(crate) mod sys;
+pub(crate) mod task;
+pub(crate) mod text;
+
+pub use check::{Answer, PolicyChoice};
+pub use error::{Error, Result};
+pub use feed::{Event, EventBody, EventStream, Feed, GapNotice, News, NoticeBody, Pace, Scope, StreamName};
+pub use guard::{ForkedGuard, GuardStart};
+pub use id::TaskId;
+pub use init::init;
+pub use kill::Kill;
+pub use outcome::{
+    Boundary, Clamped, ClampedValue, Consent, End, Enforced, ErrorInfo, KillReport, Notice, Outcome, Proof,
+    Protection, RuleHit, Status, StoppedBy, Survivor, TaskInfo, TaskList, TaskOutput, Usage, VerdictSummary,
+};
+pub use places::account_home;
+pub use policy;
+pub use probe::{Finding, Probe};
+pub use read::{Chunk, Read, Stream};
+pub use registry::{Collected, RETENTION_DEFAULT};
+pub use request::{
+    Command, GRACE_DEFAULT, MAX_OUTPUT_DEFAULT, OUTPUT_CAP_DEFAULT, OnOwnerExit, OnTimeout, Output, Request,
+    Stdin, Survivors, Timeout,
+};
+pub use root::{Builder, Kennel};
+pub use session::{Door, Session, SessionBuilder, TIMEOUT_DEFAULT, TIMEOUT_MAX_DEFAULT};
+pub use supervisor::{signal_name, signal_number};
+pub use task::Task;
