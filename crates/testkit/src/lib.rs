@@ -8,6 +8,7 @@
 //! Linux. Elsewhere the crate is empty, so that a workspace which depends on it still compiles.
 #![cfg(target_os = "linux")]
 
+mod barrier;
 mod clock;
 mod fifo;
 mod leftovers;
@@ -18,6 +19,7 @@ mod skip;
 mod sys;
 mod terminal;
 
+pub use barrier::{Barrier, lacks_faults};
 pub use clock::Deadline;
 pub use fifo::Fifo;
 pub use leftovers::{Descriptors, leftovers};

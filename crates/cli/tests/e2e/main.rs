@@ -8,6 +8,7 @@ mod common;
 mod crash;
 mod docs;
 mod ends;
+mod faults;
 mod hostile;
 mod install;
 mod real_tools;

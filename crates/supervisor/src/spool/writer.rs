@@ -288,6 +288,7 @@ fn peek(pipe: BorrowedFd<'_>) -> io::Result<Drained> {
     if waiting > 0 {
         return Ok(Drained::Some(waiting));
     }
+    fault::point("peek-late");
     let mut polled = [PollFd::from_borrowed_fd(pipe, PollFlags::IN)];
     poll(&mut polled, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }))?;
     let [seen] = polled;

@@ -121,7 +121,10 @@ fn in_place(birth: &Birth<'_>, launch: &Launch, place: &Place) -> Result<InPlace
     };
     match sys::fork(ExitSignal::Child).map_err(context("fork"))? {
         Fork::Child => plan.enter(),
-        Fork::Parent { pid, .. } => Ok((record, spool, pipes, exec_error, end_report, pid)),
+        Fork::Parent { pid, .. } => {
+            fault::point("record-first");
+            Ok((record, spool, pipes, exec_error, end_report, pid))
+        }
     }
 }
 
