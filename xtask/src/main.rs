@@ -20,6 +20,7 @@ mod tally;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use escape::Scenario;
 use tally::Tally;
 
 /// How much to run.
@@ -38,7 +39,7 @@ fn main() -> ExitCode {
         ["quick"] => test(Extent::Quick),
         ["full"] => test(Extent::Full),
         ["built"] => built::run_listed(&root()),
-        ["escape"] => escape::run(&root()),
+        ["escape"] => escape::run(&root(), &Scenario::ALL),
         ["bench"] => return finish(bench::run(&root())),
         _ => {
             println!("{USAGE}");
@@ -73,7 +74,7 @@ cargo xtask test     format, lints, docs, every test, and that none leaves anyth
 cargo xtask quick    the same without what is slow
 cargo xtask full     the same, and the end-to-end tests against the release build
 cargo xtask built    run the test binaries of the last build again, as whoever calls
-cargo xtask escape   run the escape suite against the built binary
+cargo xtask escape   the escape suite, all scenarios: kill, and the host, supervisor or guard killed
 cargo xtask bench    what Kennel costs, as ratios, beside the budgets";
 
 /// The repository. The binary may be run without cargo, by a user who has none, so it is known from the build.
@@ -96,7 +97,7 @@ fn test(extent: Extent) -> anyhow::Result<Tally> {
     checks::doc_tests(&root, &mut tally);
     if extent != Extent::Quick {
         checks::other_platforms(&root, &mut tally);
-        tally.add(&escape::run(&root)?);
+        tally.add(&escape::run(&root, &[Scenario::Kill, Scenario::Host])?);
     }
     tally.report();
     Ok(tally)
