@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-
-use crate::duration;
+use kennel::config::units as duration;
 
 /// Runs shell commands and keeps every process that they start on a leash.
 #[derive(Debug, Parser)]
@@ -36,7 +35,11 @@ pub(crate) enum Verb {
     Hook(HookOptions),
     /// Recover lost tasks and remove expired output.
     Gc(GcOptions),
-    /// Print the JSON Schema of an output.
+    /// Show the configuration in force, or the path of your file.
+    Config(ConfigOptions),
+    /// Let the kennel.toml of a directory loosen too, as it is now.
+    Trust(TrustOptions),
+    /// Print the JSON Schema of an output or of the configuration.
     Schema(SchemaOptions),
     /// Say what this machine offers and what that protects.
     Doctor(DoctorOptions),
@@ -149,8 +152,8 @@ pub(crate) struct CommandOptions {
 #[command(name = "kennel run", max_term_width = 100)]
 pub(crate) struct RunOptions {
     /// Most characters of each stream in --json, --events and --report.
-    #[arg(long, value_name = "CHARS", default_value_t = kennel::MAX_OUTPUT_DEFAULT)]
-    pub(crate) max_output: usize,
+    #[arg(long, value_name = "CHARS")]
+    pub(crate) max_output: Option<usize>,
     /// stdout and stderr are the caller's; nothing is captured.
     #[arg(long)]
     pub(crate) tty: bool,
@@ -342,15 +345,47 @@ pub(crate) struct CheckOptions {
 #[derive(Debug, Parser)]
 #[command(name = "kennel gc", max_term_width = 100)]
 pub(crate) struct GcOptions {
-    /// Remove tasks that ended longer ago.
-    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = duration::parse, default_value = "1h")]
-    pub(crate) older_than: Duration,
+    /// Remove tasks that ended longer ago; by default `retention` of the configuration.
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = duration::parse)]
+    pub(crate) older_than: Option<Duration>,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// Print the JSON Schema of an output.
+/// Show the configuration in force, or the path of your file.
+#[derive(Debug, Parser)]
+#[command(name = "kennel config", max_term_width = 100)]
+pub(crate) struct ConfigOptions {
+    #[command(subcommand)]
+    pub(crate) verb: Option<ConfigVerb>,
+}
+
+#[derive(Debug, Clone, Copy, Subcommand)]
+pub(crate) enum ConfigVerb {
+    /// Every key with its value in this directory (the default).
+    Show {
+        /// Also who said so.
+        #[arg(long)]
+        origin: bool,
+    },
+    /// The path of your own file.
+    Path,
+}
+
+/// Let the kennel.toml of a directory loosen too, as it is now.
+#[derive(Debug, Parser)]
+#[command(name = "kennel trust", max_term_width = 100)]
+pub(crate) struct TrustOptions {
+    /// The directory; by default the nearest one up the tree that has a kennel.toml.
+    #[arg(value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+    /// Take that back.
+    #[arg(long)]
+    pub(crate) revoke: bool,
+}
+
+/// Print the JSON Schema of an output or of the configuration.
 #[derive(Debug, Parser)]
 #[command(name = "kennel schema", max_term_width = 100)]
 pub(crate) struct SchemaOptions {

@@ -6,17 +6,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Context as _;
 use kennel::policy::Verdict;
-use kennel::{Answer, PolicyChoice, SessionBuilder};
+use kennel::{Answer, Config, PolicyChoice, SessionBuilder};
 use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::args::{AskArg, CommandOptions};
 use crate::fault::Fault;
 use crate::sys::Signals;
-use crate::{render, rules};
+use crate::{config, render};
 
 /// How a verb asks, and what came of it.
 #[derive(Debug)]
 pub(crate) struct Asking {
+    config: Config,
     choice: PolicyChoice,
     answer: Option<AskArg>,
     signals: Option<Arc<OwnedFd>>,
@@ -39,7 +40,7 @@ impl Asking {
     /// From the options. Inside a task nothing that loosens is the caller's to say.
     pub(crate) fn new(options: &CommandOptions, signals: Option<&Signals>) -> Result<Self, Fault> {
         let loosens = [("--no-check", options.no_check), ("--ask allow", options.ask == Some(AskArg::Allow))];
-        if let Some((option, _)) = loosens.into_iter().find(|(_, given)| *given && rules::inside_task()) {
+        if let Some((option, _)) = loosens.into_iter().find(|(_, given)| *given && config::inside_task()) {
             return Err(Fault::refused(
                 format!("{option} is refused inside a task"),
                 "only who started the task may loosen its check; run the command without the option",
@@ -47,7 +48,10 @@ impl Asking {
         }
         let signals =
             signals.map(Signals::waiting).transpose().context("copy a descriptor").map_err(Fault::own)?;
+        let here = config::here();
+        let cwd = options.cwd.as_ref().map_or_else(|| here.clone(), |cwd| here.join(cwd));
         Ok(Self {
+            config: config::load(&cwd)?,
             choice: if options.no_check { PolicyChoice::Off } else { PolicyChoice::On },
             answer: options.ask,
             signals: signals.map(Arc::new),
@@ -55,14 +59,14 @@ impl Asking {
         })
     }
 
-    /// Gives a session its rules and its answers.
-    pub(crate) fn apply(&self, session: SessionBuilder) -> Result<SessionBuilder, Fault> {
+    /// Gives a session its configuration and its answers.
+    pub(crate) fn apply(&self, session: SessionBuilder) -> SessionBuilder {
+        let session = session.config(self.config.clone());
         if self.choice == PolicyChoice::Off {
-            return Ok(session.policy(PolicyChoice::Off));
+            return session.policy(PolicyChoice::Off);
         }
-        let rules = rules::load().map_err(Fault::own)?;
         let (answer, signals, happened) = (self.answer, self.signals.clone(), Arc::clone(&self.happened));
-        Ok(session.rules(rules).on_ask(move |verdict| {
+        session.on_ask(move |verdict| {
             let (answer, what) = match answer {
                 Some(AskArg::Allow) => (Answer::Run, Happened::Nothing),
                 Some(AskArg::Deny) => (Answer::Refuse, Happened::Nothing),
@@ -70,7 +74,7 @@ impl Asking {
             };
             *happened.lock().unwrap_or_else(PoisonError::into_inner) = what;
             answer
-        }))
+        })
     }
 
     /// Why a command was not run.

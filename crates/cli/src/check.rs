@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::args::CheckOptions;
 use crate::fault::Fault;
 use crate::run::read_command;
-use crate::{hook, render, rules};
+use crate::{config, hook, render};
 
 /// The longest line of `--stdin`: a command of 1 MiB, every byte of it escaped.
 const LINE_BYTES_MAX: u64 = 8 << 20;
@@ -53,16 +53,16 @@ pub(crate) fn check(options: &CheckOptions) -> Result<u8, Fault> {
     if let Some(host) = options.hook {
         return Ok(hook::hook(host));
     }
-    let policy = rules::load().map_err(Fault::own)?;
+    let here = config::here();
+    let cwd = options.cwd.as_ref().map_or_else(|| here.clone(), |cwd| here.join(cwd));
+    let policy = config::load(&cwd)?.policy;
     if options.stdin {
         return Ok(lines(&policy, std::io::stdin().lock()));
     }
-    one(&policy, options)
+    one(&policy, &cwd, options)
 }
 
-fn one(policy: &Policy, options: &CheckOptions) -> Result<u8, Fault> {
-    let here = std::env::current_dir().unwrap_or_else(|_gone| "/".into());
-    let cwd = options.cwd.as_ref().map_or_else(|| here.clone(), |cwd| here.join(cwd));
+fn one(policy: &Policy, cwd: &Path, options: &CheckOptions) -> Result<u8, Fault> {
     let words: Vec<String> = match &options.command_file {
         Some(file) => vec![read_command(file)?.to_string_lossy().into_owned()],
         None => options.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
@@ -75,7 +75,7 @@ fn one(policy: &Policy, options: &CheckOptions) -> Result<u8, Fault> {
         [line] => Command::Shell(line),
         argv => Command::Argv(argv),
     };
-    let (cwd, home) = (text(&cwd), text(&rules::home()));
+    let (cwd, home) = (text(cwd), text(&config::home()));
     let request = Request { command, cwd: &cwd, home: &home, workspace: None };
     let verdict = if options.explain { policy.explain(&request) } else { policy.check(&request) };
     if options.json {
@@ -195,8 +195,7 @@ struct Place {
 
 impl Place {
     fn here() -> Self {
-        let cwd = std::env::current_dir().unwrap_or_else(|_gone| "/".into());
-        Self { cwd: text(&cwd), home: text(&rules::home()) }
+        Self { cwd: text(&config::here()), home: text(&config::home()) }
     }
 }
 

@@ -1,5 +1,7 @@
 //! Our own failures: what happened, why, what to do; and the exit status that says whose failure it is.
 
+use kennel::ConfigError;
+use kennel::config::Origin;
 use kennel::policy::Verdict;
 
 use crate::render;
@@ -43,6 +45,18 @@ impl Fault {
     /// A verb that does not run commands has not done its work: 1.
     pub(crate) fn undone(what: impl Into<String>, hint: impl Into<String>) -> Self {
         Self { code: 1, what: what.into(), hint: Some(hint.into()), denied: None }
+    }
+
+    /// The configuration is wrong: 125; or says what is not its to say inside a task: 126.
+    pub(crate) fn of_config(error: &ConfigError) -> Self {
+        let inside_task = matches!(error.origin(), Origin::Variable { inside_task: true, .. });
+        let code = if inside_task && error.loosens() { 126 } else { 125 };
+        Self { code, what: format!("failed to {error}"), hint: error.hint(), denied: None }
+    }
+
+    /// The same failure of a verb that does not run commands: 1.
+    pub(crate) fn into_undone(self) -> Self {
+        Self { code: 1, ..self }
     }
 
     /// A signal ended the wait for an answer: 128 and its number.

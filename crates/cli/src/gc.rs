@@ -3,13 +3,18 @@
 use kennel::Kennel;
 
 use crate::args::GcOptions;
+use crate::config;
 use crate::fault::Fault;
 use crate::render;
 
 /// Collects.
 pub(crate) async fn gc(options: &GcOptions) -> Result<u8, Fault> {
     let kennel = Kennel::builder().build().await.map_err(|error| Fault::not_done(&error))?;
-    let done = kennel.collect(options.older_than);
+    let older_than = match options.older_than {
+        Some(age) => age,
+        None => config::load(&config::here()).map_err(Fault::into_undone)?.settings.retention.value.0,
+    };
+    let done = kennel.collect(older_than);
     if options.json {
         render::json(&done);
         return Ok(0);

@@ -1,7 +1,8 @@
 //! `kennel check --hook`: an agent asks before it runs a command, in its own format.
 //!
 //! Hosts let a command run when its hook fails. So every failure of ours is a refusal: malformed input, wrong rules, a
-//! panic (the hook of panics answers; release builds abort after it) and a deadline, kept by a thread of its own.
+//! panic (the hook of panics answers; release builds abort after it) and a deadline, kept by a thread of its own. Only the
+//! user's own file can make it the host's affair (`on_hook_failure = "allow"`).
 //! An allow is "no opinion": it must not stand in for the host's own question to its user.
 
 use std::io::Read as _;
@@ -10,12 +11,13 @@ use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
+use kennel::config::HookFailure;
 use kennel::policy::{Decision, Policy, Request};
 use serde_json::{Value, json};
 
 use crate::args::HookArg;
 use crate::check::{Words, text};
-use crate::{render, rules, sys};
+use crate::{config, render, sys};
 
 /// Hosts give up after 5 s (as we install ourselves) or later, and then let the command run.
 const DEADLINE: Duration = Duration::from_secs(3);
@@ -43,6 +45,8 @@ enum Opinion {
     None,
     Ask(String),
     Deny(String),
+    /// We could not find out: the reason, with which the command is refused unless the user wants otherwise.
+    Failed(String),
 }
 
 /// What the host gets.
@@ -55,6 +59,8 @@ struct Reply {
 
 /// The host, for those who answer from outside the main function.
 static HOST: AtomicU8 = AtomicU8::new(0);
+/// Whether the user's own file makes our failures the host's affair. Until it has been read they are refusals.
+static FAILURES_ALLOW: AtomicBool = AtomicBool::new(false);
 /// One answer is given, whoever comes first.
 static ANSWERED: AtomicBool = AtomicBool::new(false);
 
@@ -70,6 +76,7 @@ pub(crate) fn hook(named: HookArg) -> u8 {
     remember(host);
     refuse_on_panic();
     let _watch = refuse_after(DEADLINE);
+    FAILURES_ALLOW.store(config::hook_failure() == HookFailure::Allow, Ordering::Release);
     let (host, opinion) = match read_input() {
         Ok(input) => opinion(host, &input),
         Err(why) => (host, failed(&why)),
@@ -88,7 +95,7 @@ fn remembered() -> Host {
 }
 
 fn failed(why: &str) -> Opinion {
-    Opinion::Deny(format!("Kennel could not check this command, so it is refused: {}", render::escape(why)))
+    Opinion::Failed(render::escape(why))
 }
 
 fn refuse_on_panic() {
@@ -136,9 +143,9 @@ fn opinion(named: Host, input: &[u8]) -> (Host, Opinion) {
         Ok(None) => return (host, Opinion::None),
         Err(why) => return (host, failed(why)),
     };
-    match rules::load() {
-        Ok(policy) => (host, judge(&policy, &call)),
-        Err(error) => (host, failed(&format!("{error:#}"))),
+    match config::load(&call.cwd) {
+        Ok(config) => (host, judge(&config.policy, &call)),
+        Err(fault) => (host, failed(&[fault.what(), fault.hint().unwrap_or_default()].join(". "))),
     }
 }
 
@@ -192,12 +199,11 @@ fn place(input: &Value, arguments: &Value) -> (PathBuf, Option<PathBuf>) {
         .and_then(Value::as_array)
         .map(|roots| roots.iter().filter_map(Value::as_str).map(PathBuf::from).collect())
         .unwrap_or_default();
-    let here = || std::env::current_dir().unwrap_or_else(|_gone| "/".into());
-    let base = path(input, "cwd").or_else(|| roots.first().cloned()).unwrap_or_else(here);
-    let base = if base.is_absolute() { base } else { here().join(base) };
+    let base = path(input, "cwd").or_else(|| roots.first().cloned()).unwrap_or_else(config::here);
+    let base = if base.is_absolute() { base } else { config::here().join(base) };
     let cwd = path(arguments, "dir_path").or_else(|| path(arguments, "workdir"));
     let cwd = cwd.map_or_else(|| base.clone(), |cwd| base.join(cwd));
-    let known = roots.into_iter().chain(rules::absolute("CLAUDE_PROJECT_DIR")).chain([base]);
+    let known = roots.into_iter().chain(config::absolute("CLAUDE_PROJECT_DIR")).chain([base]);
     let workspace = known.into_iter().find(|root| contains(root, &cwd));
     (cwd, workspace)
 }
@@ -207,7 +213,7 @@ fn contains(root: &Path, directory: &Path) -> bool {
 }
 
 fn judge(policy: &Policy, call: &Call) -> Opinion {
-    let (cwd, home) = (text(&call.cwd), text(&rules::home()));
+    let (cwd, home) = (text(&call.cwd), text(&config::home()));
     let workspace = call.workspace.as_deref().map(text);
     let request =
         Request { command: call.words.command(), cwd: &cwd, home: &home, workspace: workspace.as_deref() };
@@ -222,6 +228,13 @@ fn judge(policy: &Policy, call: &Call) -> Opinion {
 /// An opinion in a host's words.
 fn reply(host: Host, opinion: &Opinion) -> Reply {
     let (word, reason) = match (host, opinion) {
+        (_, Opinion::Failed(why)) if FAILURES_ALLOW.load(Ordering::Acquire) => {
+            let err = format!("Kennel could not check this command, and says nothing about it: {why}\n");
+            return Reply { out: "{}\n".to_owned(), err, code: 0 };
+        }
+        (_, Opinion::Failed(why)) => {
+            ("deny", format!("Kennel could not check this command, so it is refused: {why}"))
+        }
         (_, Opinion::None) => return Reply { out: "{}\n".to_owned(), err: String::new(), code: 0 },
         // Codex lets an "ask" run; of an unknown host nothing better is known.
         (Host::Codex | Host::Unknown, Opinion::Ask(reason)) => (
@@ -274,4 +287,42 @@ fn write(fd: std::os::fd::BorrowedFd<'_>, text: &str) -> bool {
         }
     }
     true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Set in the process of the test below that panics.
+    const PANICS: &str = "KENNEL_TEST_PANICS_AS";
+
+    #[test]
+    fn a_panic_is_a_refusal() {
+        // Symptom: a bug ends the hook by a signal (release builds abort), and the host lets the command run.
+        #[expect(clippy::disallowed_methods, reason = "the other half of this test, in a process of its own")]
+        if std::env::var_os(PANICS).is_some() {
+            remember(Host::Gemini);
+            refuse_on_panic();
+            panic!("on purpose");
+        }
+        let this = std::env::current_exe().expect("this test");
+        #[expect(clippy::disallowed_methods, reason = "the process that panics is no task")]
+        let done = std::process::Command::new(this)
+            .args(["--exact", "hook::tests::a_panic_is_a_refusal", "--nocapture"])
+            .env(PANICS, "gemini")
+            .output()
+            .expect("the process that panics");
+        assert_eq!(done.status.code(), Some(2), "{done:?}");
+        let told = String::from_utf8_lossy(&done.stdout).into_owned();
+        assert!(told.contains(r#"{"decision":"deny","reason":"Kennel could not check"#), "{told}");
+        assert!(String::from_utf8_lossy(&done.stderr).contains("an internal error at"), "{done:?}");
+    }
+
+    #[test]
+    fn a_failure_is_a_refusal_unless_the_user_wants_otherwise() {
+        // Symptom: `on_hook_failure` is read and has no effect, or has one for verdicts.
+        let refused = reply(Host::Claude, &failed("why"));
+        assert!(refused.out.contains("\"deny\"") && refused.code == 0, "{refused:?}");
+        assert_eq!(reply(Host::Codex, &failed("why")).code, 2);
+    }
 }

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use crate::args::{ClientArg, ClientOptions, HookOptions, HookVerb};
 use crate::fault::Fault;
-use crate::{render, rules};
+use crate::{config, render};
 
 /// An agent's file of hooks and our entry in it.
 struct Client {
@@ -32,7 +32,7 @@ pub(crate) fn hook(options: &HookOptions) -> Result<u8, Fault> {
         HookVerb::Install(options) => (options, true),
         HookVerb::Uninstall(options) => (options, false),
     };
-    if rules::inside_task() && !options.print {
+    if config::inside_task() && !options.print {
         return Err(Fault::refused(
             "hooks are not changed from inside a task",
             "only who started the task may; run it in your own shell, or use --print",
@@ -76,10 +76,10 @@ fn change(client: &Client, options: &ClientOptions, install: bool) -> Result<u8,
 }
 
 fn client(which: ClientArg) -> Result<Client, Fault> {
-    let home = rules::home();
+    let home = config::home();
     let binary = std::env::current_exe().context("find this program").map_err(Fault::own)?;
     let command = |name: &str| format!("{} check --hook {name}", quote(&binary.to_string_lossy()));
-    let dir = |variable: &str, usual: &str| rules::absolute(variable).unwrap_or_else(|| home.join(usual));
+    let dir = |variable: &str, usual: &str| config::absolute(variable).unwrap_or_else(|| home.join(usual));
     Ok(match which {
         ClientArg::Claude => Client {
             name: "claude",

@@ -4,8 +4,8 @@ pub(crate) mod args;
 pub(crate) mod ask;
 pub(crate) mod check;
 pub(crate) mod clock;
+pub(crate) mod config;
 pub(crate) mod doctor;
-pub(crate) mod duration;
 pub(crate) mod fault;
 pub(crate) mod gc;
 pub(crate) mod hook;
@@ -13,7 +13,6 @@ pub(crate) mod install;
 pub(crate) mod kill;
 pub(crate) mod output;
 pub(crate) mod render;
-pub(crate) mod rules;
 pub(crate) mod run;
 pub(crate) mod schema;
 pub(crate) mod sink;
@@ -39,6 +38,8 @@ pub(crate) fn entry() -> u8 {
         // No runtime: it is a pure question, and hooks wait for the answer.
         Verb::Check(options) => check::check(&options),
         Verb::Hook(options) => install::hook(&options),
+        Verb::Config(options) => config::config(&options),
+        Verb::Trust(options) => config::trust(&options),
         verb => dispatch(verb, passed),
     };
     match done {
@@ -69,6 +70,8 @@ fn dispatch(verb: Verb, passed: Vec<i32>) -> Result<u8, Fault> {
             Verb::Kill(options) => kill::kill(options).await,
             Verb::Check(options) => check::check(&options),
             Verb::Hook(options) => install::hook(&options),
+            Verb::Config(options) => config::config(&options),
+            Verb::Trust(options) => config::trust(&options),
             Verb::Gc(options) => gc::gc(&options).await,
             Verb::Schema(options) => schema::schema(&options),
             Verb::Doctor(options) => doctor::doctor(&options).await,

@@ -86,7 +86,7 @@ pub(crate) async fn open_session(
     if let Some(notice) = kennel.state_dir_notice() {
         render::note(notice);
     }
-    let mut session = asking.apply(kennel.session().door(Door::Wrapper))?;
+    let mut session = asking.apply(kennel.session().door(Door::Wrapper));
     if let Some(id) = &options.session {
         session = session.id(id);
     }
@@ -98,10 +98,10 @@ pub(crate) async fn open_session(
 
 fn request(options: &RunOptions, terminal: Option<&Terminal>) -> Result<Request, Fault> {
     let keep = if options.command.keep { OnOwnerExit::Keep } else { OnOwnerExit::Kill };
-    let mut request = common_request(&options.command)?
-        .stdin(Stdin::Inherit)
-        .on_owner_exit(keep)
-        .max_output(options.max_output);
+    let mut request = common_request(&options.command)?.stdin(Stdin::Inherit).on_owner_exit(keep);
+    if let Some(characters) = options.max_output {
+        request = request.max_output(characters);
+    }
     if options.tty {
         request = request.output(Output::Inherit);
     }

@@ -8,8 +8,8 @@ use crate::fault::Fault;
 use crate::render;
 use crate::start::StartReport;
 
-const NAMES: [&str; 10] =
-    ["outcome", "event", "task", "tasks", "task_output", "kill", "start", "check", "gc", "doctor"];
+const NAMES: [&str; 11] =
+    ["outcome", "event", "task", "tasks", "task_output", "kill", "start", "check", "gc", "doctor", "config"];
 
 /// Prints a schema, or the names.
 pub(crate) fn schema(options: &SchemaOptions) -> Result<u8, Fault> {
@@ -40,6 +40,7 @@ fn named(name: &str) -> Option<Schema> {
         "check" => schema_for!(CheckReport),
         "gc" => schema_for!(kennel::Collected),
         "doctor" => schema_for!(kennel::Probe),
+        "config" => kennel::config::config_schema(),
         _ => return None,
     })
 }

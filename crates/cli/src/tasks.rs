@@ -3,13 +3,17 @@
 use kennel::{Kennel, Status, TaskInfo, TaskList};
 
 use crate::args::TasksOptions;
+use crate::config;
 use crate::fault::Fault;
 use crate::render;
 
 /// Opens the registry, tidying up now and then on the way.
 pub(crate) async fn registry() -> Result<Kennel, Fault> {
     let kennel = Kennel::builder().build().await.map_err(|error| Fault::not_done(&error))?;
-    kennel.collect_now_and_then();
+    // A mistake in a file must not keep anybody from looking at tasks and ending them.
+    if let Ok(config) = config::load(&config::here()) {
+        kennel.collect_now_and_then(config.settings.retention.value.0);
+    }
     Ok(kennel)
 }
 

@@ -88,6 +88,12 @@ impl Cleared<'_> {
 /// Judges a request, and asks where that is the verdict.
 pub(crate) fn clear<'r>(request: &'r Request, terms: &SessionTerms) -> Result<Cleared<'r>> {
     check_input(request)?;
+    let nameless = request.description.as_ref().is_none_or(|text| text.trim().is_empty());
+    if nameless && terms.settings.require_description.value {
+        let what = "the command has no description, and the configuration requires one".to_owned();
+        let hint = "say in a few words what it is for (--description TEXT)".to_owned();
+        return Err(Error::BadRequest { what, hint });
+    }
     let cwd = working_directory(request, terms)?;
     let notice = match terms.check.choice {
         PolicyChoice::Off => Some(Notice::Unchecked),

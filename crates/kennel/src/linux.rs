@@ -2,6 +2,7 @@
 
 pub(crate) mod check;
 pub(crate) mod clock;
+pub mod config;
 pub(crate) mod error;
 pub(crate) mod feed;
 pub(crate) mod guard;
@@ -24,6 +25,7 @@ pub(crate) mod task;
 pub(crate) mod text;
 
 pub use check::{Answer, PolicyChoice};
+pub use config::{Config, ConfigError};
 pub use error::{Error, Result};
 pub use feed::{Event, EventBody, EventStream, Feed, GapNotice, News, NoticeBody, Pace, Scope, StreamName};
 pub use guard::{ForkedGuard, GuardStart};

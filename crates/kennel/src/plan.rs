@@ -60,7 +60,7 @@ pub(crate) fn plan(cleared: &Cleared<'_>, terms: &SessionTerms, mode: Mode) -> R
         survivors: request.survivors,
         on_owner_exit: request.on_owner_exit,
         grace_ms: u64::try_from(request.grace.as_millis()).unwrap_or(u64::MAX),
-        output_cap_bytes: request.output_cap_bytes,
+        output_cap_bytes: request.output_cap_bytes.unwrap_or(terms.settings.output_cap.value.0),
         volatile_dir: terms.places.volatile.as_ref().map(ByteStr::from),
         durable_dir: ByteStr::from(&terms.places.durable),
         durable: mode == Mode::Background,
@@ -145,17 +145,25 @@ fn timeout(asked: Timeout, terms: &SessionTerms, mode: Mode) -> (Option<u64>, Op
     let ms = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
     let asked = match (asked, terms.door, mode) {
         (Timeout::After(Duration::ZERO) | Timeout::DoorDefault, Door::Agent, Mode::Foreground) => {
-            return (Some(ms(terms.timeout_default)), None);
+            return (terms.settings.timeout_default.value.duration().map(ms), None);
         }
-        (Timeout::None, ..) => return (None, None),
-        (Timeout::After(Duration::ZERO) | Timeout::DoorDefault, ..) => return (None, None),
+        (Timeout::None | Timeout::After(Duration::ZERO) | Timeout::DoorDefault, ..) => return (None, None),
         (Timeout::After(asked), ..) => ms(asked),
     };
-    match terms.timeout_max.map(ms) {
+    match longest(terms).map(ms) {
         Some(used) if asked > used => {
             (Some(used), Some(Notice::Clamped { name: "timeout_ms".to_owned(), asked, used }))
         }
         _ => (Some(asked), None),
+    }
+}
+
+/// The longest timeout of a door: a wrapper clamps only where somebody configured it to.
+fn longest(terms: &SessionTerms) -> Option<Duration> {
+    let limit = &terms.settings.timeout_max;
+    match terms.door {
+        Door::Agent => limit.value.duration(),
+        Door::Wrapper => limit.said().and_then(|limit| limit.duration()),
     }
 }
 

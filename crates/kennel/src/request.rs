@@ -66,8 +66,8 @@ pub struct Request {
     pub(crate) output: Output,
     pub(crate) terminal: Option<i32>,
     pub(crate) grace: Duration,
-    pub(crate) output_cap_bytes: u64,
-    pub(crate) max_output: usize,
+    pub(crate) output_cap_bytes: Option<u64>,
+    pub(crate) max_output: Option<usize>,
     pub(crate) answer: Option<Answer>,
 }
 
@@ -103,8 +103,8 @@ impl Request {
             output: Output::default(),
             terminal: None,
             grace: GRACE_DEFAULT,
-            output_cap_bytes: OUTPUT_CAP_DEFAULT,
-            max_output: MAX_OUTPUT_DEFAULT,
+            output_cap_bytes: None,
+            max_output: None,
             answer: None,
         }
     }
@@ -181,9 +181,9 @@ impl Request {
         self
     }
 
-    /// Most bytes of output that are kept.
+    /// Most bytes of output that are kept; by default `output_cap` of the configuration.
     pub fn output_cap_bytes(mut self, bytes: u64) -> Self {
-        self.output_cap_bytes = bytes;
+        self.output_cap_bytes = Some(bytes);
         self
     }
 
@@ -194,9 +194,9 @@ impl Request {
         self
     }
 
-    /// Most characters of each stream in the [`crate::Outcome`].
+    /// Most characters of each stream in the [`crate::Outcome`]; by default `output_max_chars` of the configuration.
     pub fn max_output(mut self, characters: usize) -> Self {
-        self.max_output = characters;
+        self.max_output = Some(characters);
         self
     }
 }

@@ -130,9 +130,9 @@ impl Kennel {
         self.registry.collect(retention)
     }
 
-    /// The same with the default retention, at most once in ten minutes over all processes.
-    pub fn collect_now_and_then(&self) {
-        self.registry.collect_now_and_then(registry::RETENTION_DEFAULT, COLLECT_EVERY);
+    /// The same, at most once in ten minutes over all processes.
+    pub fn collect_now_and_then(&self, retention: Duration) {
+        self.registry.collect_now_and_then(retention, COLLECT_EVERY);
     }
 }
 

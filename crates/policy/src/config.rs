@@ -1,10 +1,12 @@
 //! Configuration: TOML layers over the built-in rules.
 
+use schemars::JsonSchema;
 use serde::Deserialize;
+use toml::de::DeTable;
 
 use crate::policy::Overrides;
+use crate::rules;
 use crate::rules::patterns::Pattern;
-use crate::rules::{self};
 use crate::verdict::Decision;
 
 /// Whose file a layer is.
@@ -12,6 +14,8 @@ use crate::verdict::Decision;
 pub enum LayerKind {
     /// The machine's or the user's: may tighten and loosen.
     User,
+    /// A project's that the user trusts: may tighten and loosen, but no hard rule.
+    Trusted,
     /// A project's: untrusted, may only tighten.
     Project,
 }
@@ -23,8 +27,13 @@ pub enum ConfigError {
     #[error("read the rules: {0}")]
     Malformed(String),
     /// It names a rule that does not exist.
-    #[error("find the rule {0:?}")]
-    UnknownRule(String),
+    #[error("find the rule {id:?}{}", .nearest.map_or(String::new(), |near| format!("; did you mean {near:?}?")))]
+    UnknownRule {
+        /// The id.
+        id: String,
+        /// What may have been meant.
+        nearest: Option<&'static str>,
+    },
     /// A project's file tries to loosen.
     #[error("apply {0:?} from a project's file, which may only tighten")]
     ProjectLoosens(String),
@@ -43,55 +52,81 @@ pub(crate) struct Layer {
     file: File,
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// The keys of a file that are the policy's.
+pub const KEYS: &[&str] = &["allow_hard", "blocked_commands", "context", "defaults", "rules", "rule"];
+
+/// A file of rules.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
 struct File {
-    #[serde(default)]
+    /// Whether this file may loosen hard rules; the user's own only.
     allow_hard: bool,
-    #[serde(default)]
+    /// Commands that are always refused.
     blocked_commands: Vec<String>,
-    #[serde(default)]
+    /// Directories and their roles.
     context: ContextTable,
-    #[serde(default)]
+    /// What is decided where the text does not say.
     defaults: Defaults,
-    #[serde(default)]
+    /// Decisions by the id of a built-in rule.
     rules: std::collections::BTreeMap<String, Decision>,
-    #[serde(default)]
+    /// Rules of your own.
     rule: Vec<RuleTable>,
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
 struct ContextTable {
+    /// The directory that the work is in, instead of the one of the call.
     workspace: Option<String>,
-    #[serde(default)]
+    /// Directories as free as /tmp.
     temp: Vec<String>,
-    #[serde(default)]
+    /// Directories as good as the system's.
     protected: Vec<String>,
 }
 
 /// What is decided where the text does not say.
-#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Defaults {
+    /// Lines that cannot be read.
     pub(crate) unparsable: Option<Decision>,
+    /// Programs and code that are not known from the text.
     pub(crate) dynamic: Option<Decision>,
+    /// What ask becomes where nobody can be asked.
     pub(crate) non_interactive: Option<Decision>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct RuleTable {
+    /// Its name in verdicts.
     id: String,
+    /// Programs it is about, with | between them.
     program: String,
+    /// Words in order; `*` is any text in a word, `**` any words.
     #[serde(default)]
     args: Vec<String>,
+    /// An operand must be in one of these; relative to the workspace.
     #[serde(default)]
     paths: Vec<String>,
+    /// What it decides.
     verdict: Decision,
+    /// Why, in one sentence.
     reason: String,
+    /// What to do instead.
     #[serde(default)]
     instead: String,
+}
+
+/// The JSON Schema of a file of rules.
+pub fn config_schema() -> schemars::Schema {
+    schemars::schema_for!(File)
+}
+
+/// The candidate that a misspelt word may have been meant for.
+pub fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let scored = candidates.into_iter().map(|name| (strsim::jaro_winkler(word, name), name));
+    scored.filter(|(score, _)| *score > 0.8).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, name)| name)
 }
 
 /// A rule of a user.
@@ -107,7 +142,7 @@ pub(crate) struct UserRule {
 }
 
 /// All layers together.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Settings {
     pub(crate) overrides: Overrides,
     pub(crate) rules: Vec<UserRule>,
@@ -119,9 +154,17 @@ pub(crate) struct Settings {
 }
 
 impl Layer {
-    /// Reads a file of rules, or the `policy` table of a larger one.
-    pub(crate) fn parse(kind: LayerKind, text: &str) -> Result<Self, ConfigError> {
-        let file = toml::from_str(text).map_err(|error| ConfigError::Malformed(error.to_string()))?;
+    /// Reads a file of rules; keys in `elsewhere` are not the policy's to read, unless they are its own too.
+    pub(crate) fn parse(kind: LayerKind, text: &str, elsewhere: &[&str]) -> Result<Self, ConfigError> {
+        let malformed = |mut error: toml::de::Error| {
+            error.set_input(Some(text));
+            ConfigError::Malformed(error.to_string().trim_end().to_owned())
+        };
+        let mut root = DeTable::parse(text).map_err(malformed)?;
+        for key in elsewhere.iter().filter(|key| !KEYS.contains(key)) {
+            root.get_mut().remove(*key);
+        }
+        let file = File::deserialize(toml::de::Deserializer::from(root)).map_err(malformed)?;
         Ok(Layer { kind, file })
     }
 }
@@ -130,6 +173,9 @@ impl Settings {
     pub(crate) fn apply(&mut self, layer: Layer) -> Result<(), ConfigError> {
         let Layer { kind, file } = layer;
         let project = kind == LayerKind::Project;
+        if file.allow_hard && kind != LayerKind::User {
+            return Err(ConfigError::ProjectLoosens("allow_hard".to_owned()));
+        }
         for (id, decision) in file.rules {
             self.set_rule(&id, decision, project, file.allow_hard)?;
         }
@@ -144,7 +190,7 @@ impl Settings {
                 .ok_or_else(|| ConfigError::BadPattern(command.clone()))?;
             self.blocked.push(pattern);
         }
-        let loosening = file.context.workspace.is_some() || !file.context.temp.is_empty() || file.allow_hard;
+        let loosening = file.context.workspace.is_some() || !file.context.temp.is_empty();
         if project && loosening {
             return Err(ConfigError::ProjectLoosens("context".to_owned()));
         }
@@ -162,7 +208,8 @@ impl Settings {
         allow_hard: bool,
     ) -> Result<(), ConfigError> {
         let Some(rule) = rules::RULES.iter().find(|rule| rule.id == id) else {
-            return Err(ConfigError::UnknownRule(id.to_owned()));
+            let nearest = closest(id, rules::RULES.iter().map(|rule| rule.id));
+            return Err(ConfigError::UnknownRule { id: id.to_owned(), nearest });
         };
         let now = self.overrides.get(id).copied().unwrap_or(rule.decision);
         if decision < now && project {

@@ -30,7 +30,7 @@ mod scan;
 mod text;
 mod verdict;
 
-pub use config::{ConfigError, LayerKind};
+pub use config::{ConfigError, KEYS, LayerKind, closest, config_schema};
 pub use form::{ShellForm, shell_form};
 pub use policy::{Command, Policy, Request};
 pub use rules::rules_page;

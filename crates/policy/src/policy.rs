@@ -53,12 +53,23 @@ impl Policy {
     ///
     /// The first thing in a layer that is unknown, malformed, or not the layer's to say.
     pub fn with_layers(layers: &[(LayerKind, &str)]) -> Result<Self, ConfigError> {
-        let mut settings = Settings::default();
-        for (kind, text) in layers {
-            let layer = Layer::parse(*kind, text)?;
-            settings.apply(layer)?;
-        }
-        Ok(Policy { settings: Arc::new(settings) })
+        layers.iter().try_fold(Self::builtin(), |policy, (kind, text)| policy.with_layer(*kind, text, &[]))
+    }
+
+    /// These rules with one more layer over them. The text may be of a larger file, whose keys `elsewhere` are passed over.
+    ///
+    /// # Errors
+    ///
+    /// The first thing in the layer that is unknown, malformed, or not the layer's to say.
+    pub fn with_layer(
+        mut self,
+        kind: LayerKind,
+        text: &str,
+        elsewhere: &[&str],
+    ) -> Result<Self, ConfigError> {
+        let layer = Layer::parse(kind, text, elsewhere)?;
+        Arc::make_mut(&mut self.settings).apply(layer)?;
+        Ok(self)
     }
 
     /// What `ask` becomes where nobody can be asked: `ask`, if the configuration does not say.

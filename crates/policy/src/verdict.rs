@@ -1,9 +1,10 @@
 //! The answer: a decision and everything that led to it.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What may happen to a command, from harmless to forbidden.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Decision {
     /// Nothing dangerous was seen. This is not "safe": see the limits in `docs/policy-rules.md`.

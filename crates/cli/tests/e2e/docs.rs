@@ -5,9 +5,14 @@ use testkit::Rig;
 use crate::common::rig;
 
 #[test]
-fn the_policy_page_says_what_happens() {
+fn the_pages_say_what_happens() {
     // Symptom: an example of the documentation has never worked, or no longer does.
-    let page = include_str!("../../../../docs/policy.md");
+    run(include_str!("../../../../docs/policy.md"), 8);
+    run(include_str!("../../../../docs/configuration.md"), 3);
+}
+
+/// Runs a page's sessions; a block of settings is the user's file from there on.
+fn run(page: &str, blocks_least: usize) {
     let rig = rig();
     let mut blocks = 0;
     for (_, block) in page.split("```").enumerate().filter(|(at, _)| at % 2 == 1) {
@@ -20,7 +25,7 @@ fn the_policy_page_says_what_happens() {
             replay(&rig, session);
         }
     }
-    assert!(blocks >= 8, "{blocks} blocks");
+    assert!(blocks >= blocks_least, "{blocks} blocks");
 }
 
 /// `$ ` begins a command; the lines after it are what it prints.

@@ -5,6 +5,7 @@ mod background;
 mod bad_input;
 mod check;
 mod common;
+mod config;
 mod crash;
 mod docs;
 mod ends;

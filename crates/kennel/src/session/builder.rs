@@ -10,6 +10,7 @@ use proctree::PidFd;
 
 use super::Session;
 use crate::check::{Answer, AskHook, Check, PolicyChoice};
+use crate::config::{Config, Limit, Setting, Settings};
 use crate::error::{Error, Result};
 use crate::guard::{GuardLine, GuardStart};
 use crate::id::{check_name, random_text};
@@ -39,8 +40,7 @@ pub(crate) struct SessionTerms {
     pub(crate) cwd: PathBuf,
     pub(crate) env: Vec<(OsString, OsString)>,
     pub(crate) shell: Option<PathBuf>,
-    pub(crate) timeout_default: Duration,
-    pub(crate) timeout_max: Option<Duration>,
+    pub(crate) settings: Settings,
     pub(crate) places: Places,
     pub(crate) owner_pid: i32,
     pub(crate) check: Check,
@@ -58,8 +58,7 @@ pub struct SessionBuilder {
     id: Option<String>,
     cwd: Option<PathBuf>,
     env: Option<Vec<(OsString, OsString)>>,
-    timeout_default: Duration,
-    timeout_max: Option<Duration>,
+    settings: Settings,
     owner_pid: Option<i32>,
     check: Check,
 }
@@ -73,8 +72,7 @@ impl SessionBuilder {
             id: None,
             cwd: None,
             env: None,
-            timeout_default: TIMEOUT_DEFAULT,
-            timeout_max: Some(TIMEOUT_MAX_DEFAULT),
+            settings: Settings::default(),
             owner_pid: None,
             check: Check::default(),
         }
@@ -104,15 +102,21 @@ impl SessionBuilder {
         self
     }
 
+    /// Settings and rules; by default the built-in ones. Later calls on this builder go over them.
+    pub fn config(mut self, config: Config) -> Self {
+        self.settings = config.settings;
+        self.rules(config.policy)
+    }
+
     /// Timeout of foreground calls that name none (an agent's door).
     pub fn timeout_default(mut self, limit: Duration) -> Self {
-        self.timeout_default = limit;
+        self.settings.timeout_default = Setting::of_caller(Limit::After(limit));
         self
     }
 
     /// The longest timeout; longer ones are clamped and the clamp reported. `None`: no clamp.
     pub fn timeout_max(mut self, limit: Option<Duration>) -> Self {
-        self.timeout_max = limit;
+        self.settings.timeout_max = Setting::of_caller(limit.map_or(Limit::None, Limit::After));
         self
     }
 
@@ -182,8 +186,7 @@ impl SessionBuilder {
             cwd,
             env,
             shell,
-            timeout_default: self.timeout_default,
-            timeout_max: if self.door == Door::Agent { self.timeout_max } else { None },
+            settings: self.settings,
             places: self.places,
             owner_pid,
             check: self.check,

@@ -14,7 +14,7 @@ use crate::guard::GuardLine;
 use crate::link::{Line, Link};
 use crate::outcome::Outcome;
 use crate::plan::{Mode, plan};
-use crate::registry::{RETENTION_DEFAULT, Registry};
+use crate::registry::Registry;
 use crate::request::{GRACE_DEFAULT, Request};
 use crate::root::COLLECT_EVERY;
 use crate::task::{Born, Task};
@@ -108,7 +108,7 @@ impl Session {
         let dir = parent.as_path().join(&launch.id);
         let born = Born {
             id: launch.id.clone(),
-            max_output: request.max_output,
+            max_output: request.max_output.unwrap_or(self.terms.settings.output_max_chars.value),
             clamps: launch.notices.clone(),
             guard: (self.guard.told.clone(), number),
         };
@@ -120,8 +120,9 @@ impl Session {
     fn collect_on_the_way(&self) {
         let registry = Registry::new(self.terms.places.clone());
         if registry.collection_is_due(COLLECT_EVERY) {
+            let retention = self.terms.settings.retention.value.0;
             tokio::task::spawn_blocking(move || {
-                registry.collect_now_and_then(RETENTION_DEFAULT, COLLECT_EVERY);
+                registry.collect_now_and_then(retention, COLLECT_EVERY);
             });
         }
     }

@@ -1,11 +1,14 @@
-//! Durations and sizes as people write them.
+//! Durations and sizes as people write them, on the command line and in files.
 
 use std::time::Duration;
 
 const MAX_SECONDS: f64 = 365.0 * 86_400.0 * 100.0;
 
 /// `500ms`, `30s`, `1.5m`, `2h`, `1d`; a bare number is seconds; `0` is none.
-pub(crate) fn parse(text: &str) -> Result<Duration, String> {
+///
+/// # Errors
+/// What is wrong, and how to write it.
+pub fn parse(text: &str) -> Result<Duration, String> {
     let digits = text.trim_end_matches(|character: char| character.is_ascii_alphabetic());
     let unit = text.get(digits.len()..).unwrap_or_default();
     let scale = match unit {
@@ -25,7 +28,10 @@ pub(crate) fn parse(text: &str) -> Result<Duration, String> {
 }
 
 /// `65536`, `64K`, `64M`, `1G` (powers of 1024).
-pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
+///
+/// # Errors
+/// What is wrong, and how to write it.
+pub fn parse_size(text: &str) -> Result<u64, String> {
     let refused = || format!("{text:?} is not a size: write 65536, 64K, 64M or 1G");
     let digits = text.trim_end_matches(|character: char| character.is_ascii_alphabetic());
     let shift = match text.get(digits.len()..).unwrap_or_default().to_ascii_uppercase().as_str() {
@@ -37,6 +43,26 @@ pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
     };
     let number: u64 = digits.parse().map_err(|_| refused())?;
     number.checked_mul(1 << shift).filter(|bytes| *bytes > 0).ok_or_else(refused)
+}
+
+/// As [`parse`] reads it, in the largest unit that leaves no fraction.
+pub fn show(duration: Duration) -> String {
+    const UNITS: [(u128, &str); 4] = [(86_400_000, "d"), (3_600_000, "h"), (60_000, "m"), (1000, "s")];
+    let ms = duration.as_millis();
+    match UNITS.iter().find(|(scale, _)| ms > 0 && ms.is_multiple_of(*scale)) {
+        Some((scale, unit)) => format!("{}{unit}", ms / scale),
+        None if ms == 0 => "0".to_owned(),
+        None => format!("{ms}ms"),
+    }
+}
+
+/// As [`parse_size`] reads it, in the largest unit that leaves no fraction.
+pub fn show_size(bytes: u64) -> String {
+    const UNITS: [(u32, &str); 3] = [(30, "G"), (20, "M"), (10, "K")];
+    match UNITS.iter().find(|(shift, _)| bytes > 0 && bytes.trailing_zeros() >= *shift) {
+        Some((shift, unit)) => format!("{}{unit}", bytes >> shift),
+        None => bytes.to_string(),
+    }
 }
 
 #[cfg(test)]
@@ -53,6 +79,16 @@ mod tests {
         check("0", 0);
         for bad in ["", "s", "-1s", "1x", "1e9s", "nan", "99999999999h", "1.2.3s"] {
             assert!(parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn what_is_shown_reads_back() {
+        for text in ["500ms", "30s", "2m", "36h", "1d", "0"] {
+            assert_eq!(parse(text).map(show).as_deref(), Ok(text));
+        }
+        for text in ["65537", "64K", "3M", "1G"] {
+            assert_eq!(parse_size(text).map(show_size).as_deref(), Ok(text));
         }
     }
 
