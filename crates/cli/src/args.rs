@@ -212,12 +212,18 @@ pub(crate) struct OutputOptions {
     /// From this byte offset.
     #[arg(long, value_name = "OFFSET")]
     pub(crate) from: Option<u64>,
+    /// What came within the last DURATION.
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse, conflicts_with_all = ["from", "tail"])]
+    pub(crate) since: Option<Duration>,
     /// Only lines that match this regular expression.
     #[arg(long, value_name = "RE")]
     pub(crate) grep: Option<String>,
     /// Only this stream.
     #[arg(long, value_enum)]
     pub(crate) stream: Option<StreamArg>,
+    /// Most characters of the text; longer ones lose their middle.
+    #[arg(long, value_name = "CHARS", conflicts_with_all = ["follow", "raw"])]
+    pub(crate) max_output: Option<usize>,
     /// Exactly the bytes that are kept.
     #[arg(long)]
     pub(crate) raw: bool,

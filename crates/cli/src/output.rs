@@ -1,6 +1,6 @@
 //! `kennel output`: reading without changing anything.
 
-use kennel::{Chunk, Error, Kennel, News, Pace, Read, Scope, Stream, Task};
+use kennel::{Chunk, Error, Kennel, MAX_OUTPUT_DEFAULT, News, Pace, Read, Scope, Stream, Task};
 use regex::Regex;
 
 use crate::args::{OutputOptions, StreamArg};
@@ -13,31 +13,33 @@ use crate::tasks::registry;
 pub(crate) async fn output(options: OutputOptions) -> Result<u8, Fault> {
     let kennel: Kennel = registry().await?;
     let task = kennel.task(&options.id).await.map_err(|error| Fault::not_done(&error))?;
-    let filter = options.grep.as_deref().map(pattern).transpose()?;
     if options.follow || options.raw {
-        return copy(&task, &options, filter).await;
+        return copy(&task, &options).await;
     }
-    let mut read = match options.tail {
-        Some(lines) => Read::tail(lines),
-        None => Read::from(options.from.unwrap_or(0)),
-    };
-    if let Some(stream) = options.stream {
-        read = read.stream(stream.into());
+    let mut read = start(&options).max_chars(options.max_output.unwrap_or(MAX_OUTPUT_DEFAULT));
+    if let Some(pattern) = &options.grep {
+        read = read.filter(pattern);
     }
-    let mut page = task.read(read).await.map_err(|error| Fault::not_done(&error))?;
-    if let Some(filter) = &filter {
-        page.text = page
-            .text
-            .lines()
-            .filter(|line| filter.is_match(line))
-            .fold(String::new(), |text, line| text + line + "\n");
-    }
+    let page = task.read(read).await.map_err(|error| Fault::not_done(&error))?;
     if options.json {
         render::json(&page);
     } else {
         render::answer(&page.text);
     }
     Ok(0)
+}
+
+/// Where the reading begins, and of which stream.
+fn start(options: &OutputOptions) -> Read {
+    let read = match (options.tail, options.since) {
+        (Some(lines), _) => Read::tail(lines),
+        (None, Some(time)) => Read::since(time),
+        (None, None) => Read::from(options.from.unwrap_or(0)),
+    };
+    match options.stream {
+        Some(stream) => read.stream(stream.into()),
+        None => read,
+    }
 }
 
 fn pattern(text: &str) -> Result<Regex, Fault> {
@@ -47,12 +49,10 @@ fn pattern(text: &str) -> Result<Regex, Fault> {
 }
 
 /// The bytes as they are, to the end of what is kept or, with `--follow`, to the end of the task.
-async fn copy(task: &Task, options: &OutputOptions, filter: Option<Regex>) -> Result<u8, Fault> {
+async fn copy(task: &Task, options: &OutputOptions) -> Result<u8, Fault> {
     let done = |error: Error| Fault::not_done(&error);
-    let from = match options.tail {
-        Some(lines) => task.tail_offset(lines, options.stream.map(Stream::from)).map_err(done)?,
-        None => options.from.unwrap_or(0),
-    };
+    let filter = options.grep.as_deref().map(pattern).transpose()?;
+    let from = task.offset_of(&start(options)).map_err(done)?;
     let mut out = Copier { sink: Sink::new(rustix::stdio::stdout()), filter, line: Vec::new() };
     let wanted = options.stream.map(Stream::from);
     if !options.follow {
@@ -74,7 +74,7 @@ async fn copy(task: &Task, options: &OutputOptions, filter: Option<Regex>) -> Re
     while let Some(news) = feed.next().await.map_err(done)? {
         match news {
             News::Chunk(ref chunk) if !out.take(std::slice::from_ref(chunk), wanted).await => return Ok(0),
-            News::Gap(bytes) => render::note(&format!("{bytes} bytes are no longer kept")),
+            News::Gap { bytes, .. } => render::note(&format!("{bytes} bytes are no longer kept")),
             _ => {}
         }
     }

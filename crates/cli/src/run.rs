@@ -230,7 +230,9 @@ impl Watch<'_> {
                     let sink = if chunk.stream == Stream::Stdout { &mut out } else { &mut err };
                     self.write(sink, &chunk.bytes).await;
                 }
-                Some(News::Gap(bytes)) => render::note(&format!("{bytes} bytes of output were dropped")),
+                Some(News::Gap { bytes, .. }) => {
+                    render::note(&format!("{bytes} bytes of output were dropped"));
+                }
                 Some(News::Started(_) | News::Notice(_)) => {}
                 Some(News::Ended(_) | News::Lost) | None => return Ok(()),
             }

@@ -16,7 +16,7 @@ use crate::clock::unix_ms;
 use crate::error::{Error, Result};
 use crate::link::{Line, View};
 use crate::outcome::{Boundary, End, Notice, Outcome, Protection, Survivor};
-use crate::read;
+use crate::source::Following;
 use crate::task::Task;
 use crate::text::Decoder;
 
@@ -45,8 +45,13 @@ pub enum News {
     Started(Started),
     /// Bytes of one stream.
     Chunk(Chunk),
-    /// So many bytes are no longer kept.
-    Gap(u64),
+    /// Bytes that are no longer kept.
+    Gap {
+        /// How many.
+        bytes: u64,
+        /// Offset at which the output goes on.
+        next: u64,
+    },
     /// Something to know.
     Notice(Notice),
     /// The command has ended, or the task went to the background; the last piece.
@@ -55,12 +60,11 @@ pub enum News {
     Lost,
 }
 
-const PAGE_BYTES: usize = 64 << 10;
-
 /// News of a task, pulled one by one.
 #[derive(Debug)]
 pub struct Feed {
     task: Task,
+    source: Following,
     line: Option<Line>,
     offset: u64,
     acked: u64,
@@ -76,6 +80,7 @@ impl Feed {
     pub(crate) fn new(task: Task, line: Option<Line>, offset: u64, pace: Pace, scope: Scope) -> Self {
         Self {
             task,
+            source: Following::default(),
             line,
             offset,
             acked: 0,
@@ -161,19 +166,16 @@ impl Feed {
     }
 
     fn read_page(&mut self) -> Result<bool> {
-        let dir = match self.task.dir_for_feed() {
-            Ok(dir) => dir,
+        let task = &self.task;
+        let page = match self.source.page(self.offset, || task.dir_for_feed()) {
+            Ok(page) => page,
             // Refused before it had a directory.
             Err(Error::UnknownTask { .. }) => return Ok(false),
             Err(other) => return Err(other),
         };
-        let page = match read::reader(&dir) {
-            Ok(mut reader) => reader.read(self.offset, PAGE_BYTES).map_err(Error::io("read the output"))?,
-            // RACE(moved-under-us): the directory went between the look and the open; the next look finds the other.
-            Err(_moved) => return Ok(false),
-        };
         if page.gap_bytes > 0 {
-            self.ready.push_back(News::Gap(page.gap_bytes));
+            let next = page.chunks.first().map_or(page.next, |chunk| chunk.offset);
+            self.ready.push_back(News::Gap { bytes: page.gap_bytes, next });
         }
         let progressed = page.next > self.offset;
         self.offset = page.next;
@@ -266,6 +268,8 @@ pub struct GapNotice {
     pub kind: String,
     /// How many.
     pub bytes: u64,
+    /// Where the output goes on.
+    pub next_offset: u64,
 }
 
 /// A stream's name on the wire.
@@ -363,11 +367,12 @@ impl Teller {
             News::Chunk(chunk) => {
                 let [out, err] = &mut self.decoders;
                 let decoder = if chunk.stream == Stream::Stdout { out } else { err };
-                let text = decoder.feed(&chunk.bytes);
+                let text = decoder.feed(&chunk.bytes).into_owned();
                 EventBody::Output { stream: chunk.stream.into(), offset: chunk.offset, text }
             }
-            News::Gap(bytes) => {
-                EventBody::Notice(NoticeBody::Gap(GapNotice { kind: "gap".to_owned(), bytes }))
+            News::Gap { bytes, next } => {
+                let kind = "gap".to_owned();
+                EventBody::Notice(NoticeBody::Gap(GapNotice { kind, bytes, next_offset: next }))
             }
             News::Notice(notice) => EventBody::Notice(NoticeBody::Task(notice)),
             News::Ended(_) | News::Lost => return Ok(()),

@@ -20,9 +20,11 @@ pub(crate) mod registry;
 pub(crate) mod request;
 pub(crate) mod root;
 pub(crate) mod session;
+pub(crate) mod source;
 pub(crate) mod sys;
 pub(crate) mod task;
 pub(crate) mod text;
+pub(crate) mod watch;
 
 pub use check::{Answer, PolicyChoice};
 pub use config::{Config, ConfigError};

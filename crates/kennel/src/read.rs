@@ -1,21 +1,34 @@
-//! Reading a task's output: from an offset or a number of lines before the end, never destructive.
+//! Reading a task's output: from an offset, a number of lines before the end or a point in time; never destructive.
 
 use std::path::Path;
 use std::time::Duration;
 
-use regex::bytes::Regex;
-use rustix::fs::{Mode, OFlags, open};
-use supervisor::spool::Reader;
 pub use supervisor::spool::{Chunk, Stream};
 
 use crate::error::{Error, Result};
-use crate::text::{Decoder, HeadTail};
+use crate::source::{PAGE_BYTES, Source};
+use crate::text::{Ending, ModelText, Rendered};
 
 /// Where a read begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Start {
     Offset(u64),
     Tail(u64),
+    Since(Duration),
+}
+
+/// For what to wait.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) enum Until {
+    /// Nothing.
+    #[default]
+    Now,
+    /// At least one byte.
+    Growth,
+    /// A match of this pattern.
+    Match(String),
+    /// The leader's end.
+    End,
 }
 
 /// What to read, and for what to wait.
@@ -24,8 +37,8 @@ pub(crate) enum Start {
 pub struct Read {
     pub(crate) start: Start,
     pub(crate) stream: Option<Stream>,
-    pub(crate) until: Option<String>,
-    pub(crate) until_end: bool,
+    pub(crate) filter: Option<String>,
+    pub(crate) until: Until,
     pub(crate) wait: Option<Duration>,
     pub(crate) max_chars: usize,
 }
@@ -36,8 +49,8 @@ impl Read {
         Self {
             start: Start::Offset(offset),
             stream: None,
-            until: None,
-            until_end: false,
+            filter: None,
+            until: Until::Now,
             wait: None,
             max_chars: crate::request::MAX_OUTPUT_DEFAULT,
         }
@@ -48,21 +61,40 @@ impl Read {
         Self { start: Start::Tail(lines), ..Self::from(0) }
     }
 
+    /// What came within the last `time`, exact to a tenth of a second.
+    pub fn since(time: Duration) -> Self {
+        Self { start: Start::Since(time), ..Self::from(0) }
+    }
+
     /// Only this stream.
     pub fn stream(mut self, stream: Stream) -> Self {
         self.stream = Some(stream);
         self
     }
 
-    /// Waits until the output matches this regular expression, the task ends, or the wait is over.
+    /// Only lines that match this regular expression, as they are seen: without colours, after overwriting. A line of
+    /// more than 4096 bytes is judged in pieces of that size.
+    pub fn filter(mut self, pattern: impl Into<String>) -> Self {
+        self.filter = Some(pattern.into());
+        self
+    }
+
+    /// Waits until the output matches this regular expression, the task ends, or the wait is over. It sees the text
+    /// without escape sequences, every state of an overwritten line as a line of its own; `^` and `$` are those of lines.
     pub fn until(mut self, pattern: impl Into<String>) -> Self {
-        self.until = Some(pattern.into());
+        self.until = Until::Match(pattern.into());
+        self
+    }
+
+    /// Waits until there is at least one byte to read, the task ends, or the wait is over.
+    pub fn until_growth(mut self) -> Self {
+        self.until = Until::Growth;
         self
     }
 
     /// Waits until the task's leader has ended, or the wait is over.
     pub fn until_end(mut self) -> Self {
-        self.until_end = true;
+        self.until = Until::End;
         self
     }
 
@@ -72,179 +104,83 @@ impl Read {
         self
     }
 
-    /// Most characters of the text.
+    /// Most characters of the text, the mark of a cut included.
     pub fn max_chars(mut self, characters: usize) -> Self {
         self.max_chars = characters;
         self
     }
 }
 
-/// The offset from which the last `lines` lines of the output, or of one stream of it, are kept.
-pub(crate) fn tail_offset(dir: &Path, lines: u64, stream: Option<Stream>) -> Result<u64> {
-    let failed = Error::io("find the last lines");
-    let mut reader = reader(dir)?;
-    let Some(stream) = stream else { return reader.tail_offset(lines).map_err(failed) };
-    // The other stream's lines lie between: look further back until enough are of this one.
-    let mut wanted = lines;
-    loop {
-        let from = reader.tail_offset(wanted).map_err(Error::io("find the last lines"))?;
-        let starts = line_starts(&mut reader, from, stream)?;
-        let enough = u64::try_from(starts.len()).unwrap_or(u64::MAX);
-        if enough >= lines || from == 0 {
-            let skip = usize::try_from(enough.saturating_sub(lines)).unwrap_or(0);
-            return Ok(starts.get(skip).copied().unwrap_or(from));
-        }
-        wanted = wanted.saturating_mul(4);
-    }
-}
-
-/// Offsets at which lines of `stream` begin, from `from` on.
-fn line_starts(reader: &mut Reader, from: u64, stream: Stream) -> Result<Vec<u64>> {
-    let (mut at, mut starts, mut fresh) = (from, Vec::new(), true);
-    loop {
-        let page = reader.read(at, PAGE_BYTES).map_err(Error::io("find the last lines"))?;
-        if page.chunks.is_empty() && page.next == at {
-            return Ok(starts);
-        }
-        at = page.next;
-        for chunk in page.chunks.iter().filter(|chunk| chunk.stream == stream) {
-            for (offset, byte) in (chunk.offset..).zip(&chunk.bytes) {
-                if fresh {
-                    starts.push(offset);
-                }
-                fresh = *byte == b'\n';
-            }
-        }
-    }
-}
-
-/// Text for a model, with what it took to make it.
-#[derive(Debug, Default)]
-pub(crate) struct Rendered {
-    pub(crate) text: String,
-    pub(crate) truncated: bool,
-    pub(crate) invalid: u64,
-    pub(crate) next: u64,
-}
-
-/// Bytes a page; larger ones give nothing.
-const PAGE_BYTES: usize = 256 << 10;
-
-pub(crate) fn reader(dir: &Path) -> Result<Reader> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let dir = open(dir, flags, Mode::empty())
-        .map_err(|errno| Error::io("open the task's directory")(errno.into()))?;
-    Ok(Reader::new(dir))
+pub(crate) fn pattern(text: &str) -> Result<regex::Regex> {
+    regex::RegexBuilder::new(text)
+        .multi_line(true)
+        .build()
+        .map_err(|error| Error::Pattern { pattern: text.to_owned(), why: error.to_string() })
 }
 
 /// Both streams, each for a model, in one pass and bounded memory.
-pub(crate) fn render_streams(dir: &Path, max_chars: usize, hint: &str) -> Result<(Rendered, Rendered)> {
-    let mut reader = reader(dir)?;
-    let mut out = Side::new(max_chars);
-    let mut err = Side::new(max_chars);
-    let mut offset = 0;
-    let mut gone = 0;
-    loop {
-        let page = reader.read(offset, PAGE_BYTES).map_err(Error::io("read the output"))?;
-        gone += page.gap_bytes;
-        if page.chunks.is_empty() && page.next == offset {
-            break;
-        }
-        offset = page.next;
-        for chunk in page.chunks {
-            match chunk.stream {
-                Stream::Stdout => out.feed(&chunk.bytes),
-                Stream::Stderr => err.feed(&chunk.bytes),
-            }
-        }
-    }
-    // Which stream the dropped bytes were of is not known; the larger one says so.
-    let (gone_out, gone_err) = if out.bytes >= err.bytes { (gone, 0) } else { (0, gone) };
-    Ok((out.finish(gone_out, offset, hint), err.finish(gone_err, offset, hint)))
-}
-
-/// One text of one or both streams from `offset` on.
-pub(crate) fn render(dir: &Path, offset: u64, stream: Option<Stream>, max_chars: usize) -> Result<Rendered> {
-    let mut reader = reader(dir)?;
-    let mut side = Side::new(max_chars);
-    let (mut at, mut gone) = (offset, 0);
-    loop {
-        let page = reader.read(at, PAGE_BYTES).map_err(Error::io("read the output"))?;
-        gone += page.gap_bytes;
-        if page.chunks.is_empty() && page.next == at {
-            break;
+pub(crate) fn render_streams(
+    dir: &Path,
+    chars_max: usize,
+    ending: Ending,
+    id: &str,
+) -> Result<(Rendered, Rendered)> {
+    let mut source = Source::of(dir)?;
+    let header = source.header()?;
+    let mut out = ModelText::new(chars_max, None);
+    let mut err = ModelText::new(chars_max, None);
+    let mut at = 0;
+    while let Some(page) = source.page_before(at, header.total)? {
+        if page.gap_bytes > 0 {
+            out.gap(page.next);
+            err.gap(page.next);
         }
         at = page.next;
-        for chunk in page.chunks.iter().filter(|chunk| stream.is_none_or(|stream| chunk.stream == stream)) {
-            side.feed(&chunk.bytes);
+        for chunk in page.chunks {
+            match chunk.stream {
+                Stream::Stdout => out.feed(chunk),
+                Stream::Stderr => err.feed(chunk),
+            }
         }
     }
-    Ok(side.finish(gone, at, ""))
+    // What was written and not seen was dropped at the cap, or could not be stored.
+    let gone_out = header.stdout_bytes.saturating_sub(out.bytes());
+    let gone_err = header.stderr_bytes.saturating_sub(err.bytes());
+    Ok((out.finish(ending, gone_out, id), err.finish(ending, gone_err, id)))
 }
 
-struct Side {
-    decoder: Decoder,
-    buffer: HeadTail,
-    bytes: u64,
-}
-
-impl Side {
-    fn new(max_chars: usize) -> Self {
-        Self { decoder: Decoder::default(), buffer: HeadTail::new(max_chars), bytes: 0 }
-    }
-
-    fn feed(&mut self, bytes: &[u8]) {
-        self.bytes += bytes.len() as u64;
-        self.buffer.push(&self.decoder.feed(bytes));
-    }
-
-    fn finish(mut self, gone: u64, next: u64, hint: &str) -> Rendered {
-        let last = self.decoder.finish();
-        self.buffer.push(&last);
-        let (text, truncated) = self.buffer.finish(gone, hint);
-        Rendered { text, truncated, invalid: self.decoder.invalid(), next }
-    }
-}
-
-/// Looks for a pattern in output as it grows.
-#[derive(Debug)]
-pub(crate) struct Watcher {
-    pattern: Regex,
-    /// The last line so far: a match may begin in one chunk and end in the next.
-    carry: Vec<u8>,
-    at: u64,
-    stream: Option<Stream>,
-}
-
-/// A line longer than this is searched in pieces.
-const CARRY_BYTES_MAX: usize = 64 << 10;
-
-impl Watcher {
-    pub(crate) fn new(pattern: &str, from: u64, stream: Option<Stream>) -> Result<Self> {
-        let pattern = Regex::new(pattern)
-            .map_err(|error| Error::Pattern { pattern: pattern.to_owned(), why: error.to_string() })?;
-        Ok(Self { pattern, carry: Vec::new(), at: from, stream })
-    }
-
-    /// Searches what is new; true once it matched.
-    pub(crate) fn matched(&mut self, dir: &Path) -> Result<bool> {
-        let mut reader = reader(dir)?;
-        loop {
-            let page = reader.read(self.at, PAGE_BYTES).map_err(Error::io("read the output"))?;
-            if page.chunks.is_empty() && page.next == self.at {
-                return Ok(false);
+/// One text of one or both streams from `offset` on, and the offset at which to read on.
+pub(crate) fn render(
+    dir: &Path,
+    offset: u64,
+    read: &Read,
+    filter: Option<regex::Regex>,
+    (ending, id): (Ending, &str),
+) -> Result<(Rendered, u64)> {
+    let mut source = Source::of(dir)?;
+    // No further than now: a command that writes faster than we read would never let us go.
+    let end = source.header()?.total.max(offset);
+    let mut text = ModelText::new(read.max_chars, filter);
+    let (mut at, mut gone) = (offset, 0);
+    while let Some(page) = source.page_before(at, end)? {
+        if page.gap_bytes > 0 {
+            gone += page.gap_bytes;
+            text.gap(page.next);
+        }
+        at = page.next;
+        for chunk in page.chunks {
+            if read.stream.is_none_or(|stream| chunk.stream == stream) {
+                text.feed(chunk);
             }
-            self.at = page.next;
-            for chunk in page.chunks {
-                if self.stream.is_none_or(|stream| chunk.stream == stream) {
-                    self.carry.extend_from_slice(&chunk.bytes);
-                }
-            }
-            if self.pattern.is_match(&self.carry) {
-                return Ok(true);
-            }
-            let keep = self.carry.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-            self.carry.drain(..keep.max(self.carry.len().saturating_sub(CARRY_BYTES_MAX)));
         }
     }
+    let rendered = text.finish(ending, gone, id);
+    let next = at.saturating_sub(rendered.unfinished);
+    Ok((rendered, next))
+}
+
+/// The bytes that are kept at and after `offset`, up to a page, and where to read on.
+pub(crate) fn chunks(dir: &Path, offset: u64) -> Result<(Vec<Chunk>, u64)> {
+    let page = Source::of(dir)?.page(offset, PAGE_BYTES)?;
+    Ok((page.chunks, page.next))
 }

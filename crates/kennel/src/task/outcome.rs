@@ -17,6 +17,7 @@ use crate::outcome::{
 use crate::read;
 use crate::registry;
 use crate::session::SessionTerms;
+use crate::text::Ending;
 
 /// How long the guard may take to settle the account of a crashed supervisor.
 const CRASH_WAIT: Duration = Duration::from_secs(6);
@@ -65,7 +66,7 @@ impl Task {
     }
 
     /// How the task stands by its supervisor's word; `None` where there is none to ask.
-    async fn standing(&self) -> Option<(Arc<Report>, View)> {
+    pub(super) async fn standing(&self) -> Option<(Arc<Report>, View)> {
         let line = self.line.as_ref()?;
         let asked = line.view.borrow().statuses;
         let _closed = line.order(ToSupervisor::Status).await;
@@ -173,8 +174,8 @@ impl Task {
 
     fn assemble(&self, report: &Report, known: Known) -> Result<Outcome> {
         let dir = report.dir.as_path();
-        let hint = format!("kennel output {} reads on", self.id);
-        let (out, err) = read::render_streams(dir, self.max_output, &hint)?;
+        let ending = if report.end.is_some() { Ending::Closed } else { Ending::Open };
+        let (out, err) = read::render_streams(dir, self.max_output, ending, &self.id)?;
         let survivors = survivors(&report.members);
         let background =
             report.end.is_some().then(|| survivors.iter().map(|survivor| survivor.pid).collect());

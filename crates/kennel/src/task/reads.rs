@@ -7,11 +7,15 @@ use supervisor::wire::ToSupervisor;
 
 use super::Task;
 use super::outcome::ends;
-use crate::clock::Deadline;
+use crate::clock::{Deadline, unix_ms};
 use crate::error::{Error, Result};
 use crate::feed::{EventStream, Feed, Pace, Scope};
-use crate::outcome::TaskOutput;
-use crate::read::{self, Read, Start, Watcher};
+use crate::link::View;
+use crate::outcome::{Status, TaskOutput};
+use crate::read::{self, Chunk, Read, Start, Until};
+use crate::source::Source;
+use crate::text::Ending;
+use crate::watch::{Look, Watcher};
 
 /// How long a read waits when nothing else is said.
 const READ_WAIT_DEFAULT: Duration = Duration::from_secs(30);
@@ -25,18 +29,18 @@ impl Task {
     /// # Cancel safety
     /// Can be dropped at any time.
     pub async fn read(&self, read: Read) -> Result<TaskOutput> {
-        let offset = match read.start {
-            Start::Offset(offset) => offset,
-            Start::Tail(lines) => self.tail_offset(lines, read.stream)?,
-        };
+        let filter = read.filter.as_deref().map(read::pattern).transpose()?;
+        let offset = self.offset_of(&read)?;
         let matched = self.wait_for(&read, offset).await?;
-        let rendered = read::render(&self.dir()?, offset, read.stream, read.max_chars)?;
+        // Before the text: what is written after this look is not missed, it is read next time.
         let info = self.info()?;
+        let ending = if info.status == Status::Running { Ending::Open } else { Ending::Closed };
+        let (rendered, next_offset) = read::render(&self.dir()?, offset, &read, filter, (ending, &self.id))?;
         Ok(TaskOutput {
             task_id: self.id.clone(),
             status: info.status,
             text: rendered.text,
-            next_offset: rendered.next,
+            next_offset,
             matched,
             truncated: rendered.truncated,
             end: info.end,
@@ -45,12 +49,22 @@ impl Task {
         })
     }
 
-    /// The offset from which the last `lines` lines, of one stream or of both, are kept.
+    /// The offset at which this read begins.
     ///
     /// # Errors
     /// As [`Task::read`].
-    pub fn tail_offset(&self, lines: u64, stream: Option<read::Stream>) -> Result<u64> {
-        read::tail_offset(&self.dir()?, lines, stream)
+    pub fn offset_of(&self, read: &Read) -> Result<u64> {
+        let failed = Error::io("find where to begin");
+        let mut source = Source::of(&self.dir()?)?;
+        match read.start {
+            Start::Offset(offset) => Ok(offset),
+            Start::Tail(lines) => source.reader().tail_offset(lines, read.stream).map_err(failed),
+            Start::Since(time) => {
+                let age_ms = unix_ms().saturating_sub(self.record()?.started_unix_ms);
+                let time_ms = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+                source.reader().since_offset(age_ms.saturating_sub(time_ms)).map_err(failed)
+            }
+        }
     }
 
     /// The bytes that are kept at and after `offset`, up to a page, and where to read on; the same offset again means
@@ -58,39 +72,50 @@ impl Task {
     ///
     /// # Errors
     /// As [`Task::read`].
-    pub fn chunks(&self, offset: u64) -> Result<(Vec<read::Chunk>, u64)> {
-        let page =
-            read::reader(&self.dir()?)?.read(offset, 256 << 10).map_err(Error::io("read the output"))?;
-        Ok((page.chunks, page.next))
+    pub fn chunks(&self, offset: u64) -> Result<(Vec<Chunk>, u64)> {
+        read::chunks(&self.dir()?, offset)
     }
 
+    /// Waits for what the read wants; says whether its pattern matched, if it has one.
     async fn wait_for(&self, read: &Read, offset: u64) -> Result<Option<bool>> {
-        let mut watcher = match &read.until {
-            Some(pattern) => Some(Watcher::new(pattern, offset, read.stream)?),
+        let pattern = match &read.until {
+            Until::Now => return Ok(None),
+            Until::Match(pattern) => Some(read::pattern(pattern)?),
+            Until::Growth | Until::End => None,
+        };
+        let is_asked = pattern.is_some();
+        let watcher = (read.until != Until::End).then(|| Watcher::new(pattern, offset, read.stream));
+        let deadline = Deadline::after(read.wait.unwrap_or(READ_WAIT_DEFAULT));
+        let found = tokio::select! {
+            found = self.watch(watcher) => found?,
+            () = deadline.passed() => false,
+        };
+        Ok(is_asked.then_some(found))
+    }
+
+    /// Watches until the watcher finds what it looks for, or the leader has ended; says which.
+    async fn watch(&self, mut watcher: Option<Watcher>) -> Result<bool> {
+        let mut changes = match &self.line {
+            Some(line) => {
+                let _closed = line.order(ToSupervisor::Attach { lossless: false }).await;
+                Some(line.view.clone())
+            }
             None => None,
         };
-        let Some(line) = self.line.as_ref().filter(|_| watcher.is_some() || read.until_end) else {
-            return watcher.as_mut().map(|watcher| watcher.matched(&self.dir()?)).transpose();
-        };
-        let _closed = line.order(ToSupervisor::Attach { lossless: false }).await;
-        let deadline = Deadline::after(read.wait.unwrap_or(READ_WAIT_DEFAULT));
-        let mut changes = line.view.clone();
+        // Whoever comes later was not told of an end that came before.
+        let ended_before = self.standing().await.is_some_and(|(report, _)| report.end.is_some());
         loop {
-            let over = {
-                let view = changes.borrow_and_update();
-                view.closed || view.ended.is_some() || view.report.as_ref().is_some_and(|report| ends(report))
-            };
-            if let Some(watcher) = &mut watcher
-                && watcher.matched(&self.dir()?)?
-            {
-                return Ok(Some(true));
-            }
-            if over {
-                return Ok(read.until.as_ref().map(|_| false));
-            }
-            tokio::select! {
-                changed = changes.changed() => if changed.is_err() { return Ok(read.until.as_ref().map(|_| false)) },
-                () = deadline.passed() => return Ok(read.until.as_ref().map(|_| false)),
+            let over = ended_before || changes.as_mut().is_none_or(|view| is_over(&view.borrow_and_update()));
+            let look = watcher.as_mut().map_or(Ok(Look::Dry), |watcher| watcher.look(|| self.dir()))?;
+            match (look, &mut changes) {
+                (Look::Found, _) => return Ok(true),
+                (Look::Dry, _) if over => return Ok(false),
+                // Others have their turn, the deadline among them.
+                (Look::More, _) | (_, None) => tokio::task::yield_now().await,
+                (Look::Dry, Some(changes)) => match changes.changed().await {
+                    Ok(()) => {}
+                    Err(_the_actor_went_with_its_runtime) => return Ok(false),
+                },
             }
         }
     }
@@ -118,4 +143,8 @@ impl Task {
     pub(crate) fn dir_for_feed(&self) -> Result<PathBuf> {
         self.dir()
     }
+}
+
+fn is_over(view: &View) -> bool {
+    view.closed || view.ended.is_some() || view.report.as_ref().is_some_and(|report| ends(report))
 }

@@ -7,6 +7,8 @@ pub(crate) const RING_FILE: &str = "output.ring";
 /// Header and index.
 pub(crate) const INDEX_FILE: &str = "output.idx";
 
+/// Entries are at least so far apart in time while one stream goes on.
+pub(crate) const ENTRY_TIME_MS: u64 = 100;
 /// Bytes of the encoded header; the index entries of the linear half follow.
 pub(crate) const HEADER_BYTES: usize = 128;
 const MAGIC: u64 = u64::from_le_bytes(*b"KNLSPL01");

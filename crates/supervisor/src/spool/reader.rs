@@ -6,7 +6,9 @@ use std::os::fd::{AsFd, OwnedFd};
 use rustix::fs::{Mode, OFlags, openat};
 use rustix::io::{Errno, pread, retry_on_intr};
 
-use super::layout::{Entry, HEADER_BYTES, Header, INDEX_FILE, LOG_FILE, RING_FILE, Stream, entry_position};
+use super::layout::{
+    ENTRY_TIME_MS, Entry, HEADER_BYTES, Header, INDEX_FILE, LOG_FILE, RING_FILE, Stream, entry_position,
+};
 
 /// A run of bytes of one stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,12 +41,20 @@ pub struct Reader {
     log: Option<OwnedFd>,
     ring: Option<OwnedFd>,
     index: Option<OwnedFd>,
+    /// By the last header that was read.
+    moved: bool,
 }
 
 impl Reader {
     /// A reader on this task directory; the files need not exist yet.
     pub fn new(dir: OwnedFd) -> Self {
-        Self { dir, log: None, ring: None, index: None }
+        Self { dir, log: None, ring: None, index: None, moved: false }
+    }
+
+    /// Whether this directory may not be the task's any more: the spool has moved, or nothing was found here yet. What
+    /// had come before is still read; for the rest the task must be looked up again.
+    pub fn is_stale(&self) -> bool {
+        self.moved || self.index.is_none()
     }
 
     /// The spool as it stands. A spool without a file is an empty one.
@@ -62,6 +72,7 @@ impl Reader {
                 return Ok(Header::default());
             }
             if let Some(header) = Header::decode(&bytes) {
+                self.moved = header.moved;
                 return Ok(header);
             }
         }
@@ -171,39 +182,80 @@ impl Reader {
         Ok(if count == Entry::BYTES { Entry::decode(&bytes) } else { None })
     }
 
-    /// The offset from which the last `lines` lines are kept, reading backwards in blocks.
+    /// The offset from which the last `lines` lines, of one stream or of both together, are kept, reading backwards in
+    /// blocks: the cost is that of those lines, not of the spool.
     ///
     /// # Errors
     /// As [`Reader::header`].
-    pub fn tail_offset(&mut self, lines: u64) -> io::Result<u64> {
+    pub fn tail_offset(&mut self, lines: u64, stream: Option<Stream>) -> io::Result<u64> {
         const BLOCK: u64 = 16 << 10;
         let header = self.header()?;
-        let (mut wanted, mut end) = (lines, header.total);
-        while end > 0 && wanted > 0 {
+        if lines == 0 {
+            return Ok(header.total);
+        }
+        let (mut wanted, mut end, mut newest) = (lines, header.total, true);
+        while end > 0 {
             let floor = if end > header.linear_end { header.ring_start } else { 0 };
             let start = end.saturating_sub(BLOCK).max(floor);
             let page = self.read(start, usize::try_from(end - start).unwrap_or(0))?;
-            for (offset, byte) in page.bytes_backwards() {
+            for (offset, byte) in page.bytes_backwards(stream) {
                 // The newline that ends the output does not begin another line.
-                if byte == b'\n' && offset + 1 != header.total {
+                if byte == b'\n' && !newest {
                     wanted -= 1;
                     if wanted == 0 {
                         return Ok(offset + 1);
                     }
                 }
+                newest = false;
             }
             end = if start == floor { header.linear_end.min(start) } else { start };
-            if floor == 0 && start == 0 {
+            if start == 0 {
                 break;
             }
         }
-        Ok(if lines == 0 { header.total } else { 0 })
+        Ok(0)
+    }
+
+    /// The offset from which on lies what came at or after `time_ms` since the task began; up to
+    /// [`ENTRY_TIME_MS`] of what came before may be with it.
+    ///
+    /// # Errors
+    /// As [`Reader::header`].
+    pub fn since_offset(&mut self, time_ms: u64) -> io::Result<u64> {
+        let header = self.header()?;
+        let oldest = header.ring_entries.saturating_sub(header.index_capacity);
+        for (ring, first, count) in [(false, 0, header.linear_entries), (true, oldest, header.ring_entries)] {
+            let (mut low, mut high) = (first, count);
+            while low < high {
+                let middle = low + (high - low) / 2;
+                match self.entry(&header, middle, ring)? {
+                    Some(entry) if entry.time_ms + ENTRY_TIME_MS <= time_ms => low = middle + 1,
+                    _ => high = middle,
+                }
+            }
+            if low < count
+                && let Some(entry) = self.entry(&header, low, ring)?
+            {
+                return Ok(entry.offset);
+            }
+        }
+        Ok(header.total)
     }
 }
 
 impl Page {
-    fn bytes_backwards(&self) -> impl Iterator<Item = (u64, u8)> {
-        self.chunks.iter().rev().flat_map(|chunk| {
+    /// Takes away what lies at or behind `end`.
+    pub fn cut_at(&mut self, end: u64) {
+        self.next = self.next.min(end);
+        self.chunks.retain(|chunk| chunk.offset < end);
+        if let Some(last) = self.chunks.last_mut() {
+            last.bytes.truncate(usize::try_from(end - last.offset).unwrap_or(usize::MAX));
+        }
+    }
+
+    fn bytes_backwards(&self, stream: Option<Stream>) -> impl Iterator<Item = (u64, u8)> {
+        let wanted = move |chunk: &&Chunk| stream.is_none_or(|stream| chunk.stream == stream);
+        self.chunks.iter().rev().filter(wanted).flat_map(|chunk| {
             (chunk.offset..)
                 .zip(&chunk.bytes)
                 .map(|(offset, byte)| (offset, *byte))

@@ -162,13 +162,13 @@ fn the_last_lines_are_found_across_head_and_ring() {
         }
     }
     for (lines, expected) in [(1, "line 499\n"), (2, "line 498\nline 499\n"), (0, "")] {
-        let from = rig.reader.tail_offset(lines).unwrap();
+        let from = rig.reader.tail_offset(lines, None).unwrap();
         let (seen, _) = rig.read_all(from, 4096);
         let tail: Vec<u8> = seen.into_iter().map(|(_, _, byte)| byte).collect();
         assert_eq!(String::from_utf8_lossy(&tail), expected, "{lines}");
     }
     // More lines than are kept: from the very beginning.
-    assert_eq!(rig.reader.tail_offset(100_000).unwrap(), 0);
+    assert_eq!(rig.reader.tail_offset(100_000, None).unwrap(), 0);
 }
 
 fn writes() -> impl Strategy<Value = Vec<(bool, usize)>> {

@@ -9,12 +9,10 @@ use rustix::fs::{Mode, OFlags, openat};
 use rustix::io::{Errno, pwrite, retry_on_intr};
 use rustix::pipe::{SpliceFlags, splice};
 
-use super::layout::{Entry, Header, INDEX_FILE, LOG_FILE, RING_FILE, Stream, entry_position};
+use super::layout::{ENTRY_TIME_MS, Entry, Header, INDEX_FILE, LOG_FILE, RING_FILE, Stream, entry_position};
 
 /// The largest single move; the ring gives up as much room in advance.
 const MOVE_BYTES_MAX: u64 = 1 << 20;
-/// Entries are at least so far apart in time while one stream goes on.
-const ENTRY_TIME_MS: u64 = 100;
 /// A smaller cap could not hold a head, a ring and a notice.
 const CAP_BYTES_MIN: u64 = 4096;
 
