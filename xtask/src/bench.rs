@@ -2,6 +2,8 @@
 //!
 //! A measurement, not a test: it exits 0 whatever it finds. It prints a table and writes `target/bench.json`.
 
+mod kill;
+
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -50,7 +52,12 @@ fn installed(root: &Path) -> anyhow::Result<PathBuf> {
 /// Build what is measured, measure, print, write.
 pub(crate) fn run(root: &Path) -> anyhow::Result<()> {
     println!("==> build (release)");
-    for words in [&["--package", "kennel-cli"][..], &["--package", "kennel", "--example", "bench_host"]] {
+    for words in [
+        &["--package", "kennel-cli"][..],
+        &["--package", "kennel", "--example", "bench_host"],
+        &["--package", "kennel", "--example", "bench_kill"],
+        &["--package", "testkit", "--bin", "hostile"],
+    ] {
         let built = cargo(root).args(["build", "--release", "--locked", "--quiet"]).args(words).status()?;
         anyhow::ensure!(built.success(), "failed to build {words:?}");
     }
@@ -65,6 +72,7 @@ pub(crate) fn run(root: &Path) -> anyhow::Result<()> {
     bench.foreground()?;
     bench.cold()?;
     bench.stream()?;
+    bench.kills(root)?;
     for count in [1, 100, 1000] {
         bench.crowd(count)?;
     }

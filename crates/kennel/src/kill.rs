@@ -19,6 +19,10 @@ const TAKEN_WITHIN: Duration = Duration::from_secs(1);
 /// The supervisor answers at the latest so long after the grace; the rest is for the way.
 const ANSWER_WITHIN: Duration = Duration::from_millis(6500);
 
+/// Of so many members, those nearest to the leader, the ports are looked up before a kill: a server is among them, and
+/// a look at thousands would take longer than their end.
+const PORTS_OF_MEMBERS_MAX: usize = 64;
+
 /// How to end a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use = "a kill does nothing until a task performs it"]
@@ -87,7 +91,7 @@ pub(crate) async fn perform(registry: &Registry, id: &str, kill: &Kill) -> Resul
         Standing::Foreign => return Ok(refused(id, "the task belongs to another machine or PID namespace")),
         Standing::Kept | Standing::Orphaned | Standing::EarlierBoot => {}
     }
-    let listened = crate::ports::of_all(&registry::survivors_of(&record));
+    let listened = crate::ports::of_all(&registry::nearest_members(&record, PORTS_OF_MEMBERS_MAX));
     // A stopped keeper hears nothing.
     supervisor::wake(record.guard.into());
     supervisor::wake(record.supervisor.into());

@@ -297,7 +297,7 @@ pub struct KillReport {
     pub error: Option<String>,
     /// Who lives on, and why.
     pub survivors: Vec<Survivor>,
-    /// Ports that members listened on and that are free now.
+    /// Ports that the 64 members nearest to the leader listened on and that are free now.
     pub freed_ports: Vec<u16>,
     /// Milliseconds from the order to the answer.
     pub waited_ms: u64,

@@ -322,6 +322,21 @@ pub(crate) fn survivors_of(record: &Record) -> Vec<i32> {
     if is_alive(record.supervisor.into()) { members_below(record.supervisor.pid) } else { Vec::new() }
 }
 
+/// Up to `max` live members of a task whose supervisor lives, parents before their children.
+pub(crate) fn nearest_members(record: &Record, max: usize) -> Vec<i32> {
+    let (mut nearest, mut children, mut next) = (Vec::new(), Vec::new(), 0);
+    let mut parent = record.supervisor.pid;
+    while is_alive(record.supervisor.into())
+        && nearest.len() < max
+        && proctree::children_of(parent, &mut children).is_ok()
+    {
+        nearest.extend(children.iter().take(max - nearest.len()));
+        let Some(member) = nearest.get(next) else { break };
+        (parent, next) = (*member, next + 1);
+    }
+    nearest
+}
+
 /// What descends from a process and is not a zombie.
 pub(crate) fn members_below(pid: i32) -> Vec<i32> {
     let mut members = Vec::new();

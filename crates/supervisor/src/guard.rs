@@ -27,8 +27,6 @@ use crate::wire::PROTOCOL;
 const SUPERVISORS_MAX: usize = 8192;
 /// A supervisor that has not acknowledged the owner's death by then is killed, and its tree swept.
 const ACKNOWLEDGE_MS: u64 = 1000;
-/// Pause between sweep passes over orphans.
-const SWEEP_PAUSE_MS: u64 = 1;
 
 /// How the guard stands to the caller's terminal and descriptors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,7 +90,6 @@ struct Guard {
     /// Crashed supervisors whose orphans are being swept.
     crashed: Vec<(u32, i32, i32)>,
     sweep: Option<Sweep>,
-    sweep_at: u64,
     acknowledge_by: Option<u64>,
     signals: OwnedFd,
 }
@@ -176,7 +173,6 @@ impl Guard {
             free_slots: Vec::new(),
             crashed: Vec::new(),
             sweep: None,
-            sweep_at: 0,
             acknowledge_by: None,
             signals: sys::child_signal_fd()?,
             options,
@@ -221,7 +217,7 @@ impl Guard {
             self.children.iter().filter_map(|child| Some(PollFd::new(child.pidfd.as_ref()?, PollFlags::IN))),
         );
         let deadline =
-            [self.sweep.as_ref().map(|_| self.sweep_at), self.acknowledge_by].into_iter().flatten().min();
+            [self.sweep.as_ref().map(Sweep::due_ms), self.acknowledge_by].into_iter().flatten().min();
         let timeout = deadline.map(|at| {
             let left = at.saturating_sub(clock::monotonic_ms());
             Timespec {
@@ -386,7 +382,7 @@ impl Guard {
         let clean = libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0;
         if let Some(number) = child.number.filter(|_| !clean) {
             self.crashed.push((number, pid, status));
-            self.sweep.get_or_insert_default();
+            self.sweep.get_or_insert_with(Sweep::begin);
         }
     }
 
@@ -394,14 +390,13 @@ impl Guard {
     fn sweep_orphans(&mut self) {
         let keepers: Vec<i32> = self.children.iter().map(|child| child.pid).collect();
         let Some(sweep) = &mut self.sweep else { return };
-        sweep.pass(&keepers);
+        if sweep.due_ms() <= clock::monotonic_ms() {
+            sweep.pass(&keepers);
+        }
         loop {
             match sys::wait_any(WaitFor::Orphans) {
-                Wait::Changed(_) => {}
-                Wait::Nothing => {
-                    self.sweep_at = clock::monotonic_ms() + SWEEP_PAUSE_MS;
-                    return;
-                }
+                Wait::Changed(waited) => sweep.reaped(waited.pid),
+                Wait::Nothing => return,
                 Wait::NoChild => break,
             }
         }

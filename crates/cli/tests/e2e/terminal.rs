@@ -147,3 +147,25 @@ fn a_started_task_outlives_the_terminal() {
     assert!(fifo.held());
     kill_with_proof(&rig, &id);
 }
+
+#[test]
+fn an_outsider_in_a_members_group_is_not_hung_up() {
+    // Symptom: a kill of a large tree sends SIGHUP to a process that the task did not start. Cause: members were stopped
+    // before they were killed, and a group with a stopped member whose last link to its session dies gets HUP and CONT.
+    let rig = rig();
+    let (mut group, mut outsider) = (rig.fifo("group"), rig.fifo("outsider"));
+    let mut terminal = shell(&rig);
+    terminal.send(&format!(
+        "\"$KENNEL\" run --no-check '\"$HOSTILE\" --ready {} loose-group; :' &\n",
+        group.word()
+    ));
+    let founder = group.pid();
+    terminal.send(&format!("(\"$HOSTILE\" --ready {} join-group {founder} &)\n", outsider.word()));
+    let stranger = outsider.pid();
+    let list = rig.kennel(["tasks", "--all", "--json"]).finish().json();
+    let id = crate::common::text(&list, "/tasks/0/id");
+    rig.kennel(["kill", "--signal", "KILL", &id]).finish().exits(0);
+    assert!(group.ends_within(AT_ONCE), "{:?}", rig.processes());
+    assert!(outsider.held(), "the outsider was hung up");
+    assert!(testkit::signal(stranger, rustix::process::Signal::KILL));
+}

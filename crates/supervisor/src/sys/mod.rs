@@ -72,6 +72,13 @@ pub(crate) struct Waited {
     pub(crate) status: i32,
 }
 
+impl Waited {
+    /// It has been reaped, and has not merely stopped or gone on.
+    pub(crate) fn has_ended(self) -> bool {
+        libc::WIFEXITED(self.status) || libc::WIFSIGNALED(self.status)
+    }
+}
+
 /// What a non-blocking wait for any child said.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Wait {

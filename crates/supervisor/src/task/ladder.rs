@@ -73,29 +73,18 @@ impl Task<'_> {
     pub(super) fn begin_sweep(&mut self) {
         let now = clock::monotonic_ms();
         self.timers.grace = None;
-        self.timers.sweep_began = now;
         self.timers.sweep_overdue = Some(now + SWEEP_ANSWER_MS);
-        self.sweep = Some(Sweep::default());
+        self.sweep = Some(Sweep::begin());
         self.sweep_forced = true;
         self.sweep_pass();
     }
 
-    /// Kill, reap, and come back: at once while it goes fast, ever more slowly when something is stuck.
+    /// Kill and reap; the next pass comes when the sweep says so.
     pub(super) fn sweep_pass(&mut self) {
-        let Some(mut sweep) = self.sweep.take() else { return };
-        sweep.pass(&[]);
-        self.reap();
-        if !self.empty {
-            let now = clock::monotonic_ms();
-            let pause_ms = match now - self.timers.sweep_began {
-                0..100 => 1,
-                100..1000 => 10,
-                1000..10_000 => 250,
-                _ => 2000,
-            };
-            self.timers.sweep = Some(now + pause_ms);
+        if let Some(sweep) = &mut self.sweep {
+            sweep.pass(&[]);
         }
-        self.sweep = Some(sweep);
+        self.reap();
     }
 
     /// Live members for a report. Zombies are dead; those that only a tracer keeps are too.

@@ -117,7 +117,6 @@ struct Timers {
     record: Option<u64>,
     sweep: Option<u64>,
     sweep_overdue: Option<u64>,
-    sweep_began: u64,
 }
 
 impl Timers {

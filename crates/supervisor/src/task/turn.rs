@@ -12,6 +12,7 @@ use crate::clock;
 use crate::end::{End, StoppedBy, WaitStatus};
 use crate::lifecycle::{self, Action, Force, Input, OnOwnerExit, State, Stop};
 use crate::spool::Stream;
+use crate::sweep::Sweep;
 use crate::sys::{self, Wait, WaitFor};
 use crate::wire::{FromSupervisor, KillOrder, Notice, ToSupervisor};
 
@@ -233,18 +234,25 @@ impl Task<'_> {
     pub(super) fn reap(&mut self) {
         loop {
             match sys::wait_any(WaitFor::Everything) {
-                Wait::Changed(waited) if waited.pid == self.leader => self.leader_changed(waited.status),
-                Wait::Changed(_) => {}
-                Wait::Nothing => return,
+                Wait::Changed(waited) => {
+                    if waited.pid == self.leader {
+                        self.leader_changed(waited.status);
+                    }
+                    if let Some(sweep) = self.sweep.as_mut().filter(|_| waited.has_ended()) {
+                        sweep.reaped(waited.pid);
+                    }
+                }
+                Wait::Nothing => break,
                 Wait::NoChild => {
                     if !self.empty {
                         self.empty = true;
                         self.note_owed();
                     }
-                    return;
+                    break;
                 }
             }
         }
+        self.timers.sweep = self.sweep.as_ref().filter(|_| !self.empty).map(Sweep::due_ms);
     }
 
     fn leader_changed(&mut self, raw: i32) {

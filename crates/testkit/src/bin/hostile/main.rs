@@ -8,6 +8,7 @@
 
 mod crowd;
 mod detach;
+mod groups;
 mod odd;
 mod sys;
 mod talk;
@@ -78,6 +79,8 @@ fn main() {
         b"wide" => crowd::wide(&orders),
         b"deep" => crowd::deep(&orders),
         b"vfork-chain" => crowd::vfork_chain(&orders),
+        b"loose-group" => groups::loose_group(&orders),
+        b"join-group" => groups::join_group(&orders),
         b"zombie-leader" => odd::zombie_leader(&orders),
         b"kill-parent" => odd::kill_parent(&orders),
         b"stopped" => odd::stopped(&orders),
