@@ -7,6 +7,8 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use kennel::config::units as duration;
 
+use crate::send::{self, PtySize, SendOptions};
+
 /// Runs shell commands and keeps every process that they start on a leash.
 #[derive(Debug, Parser)]
 #[command(name = "kennel", version, about, disable_help_subcommand = true, max_term_width = 100)]
@@ -29,6 +31,8 @@ pub(crate) enum Verb {
     Wait(WaitOptions),
     /// End tasks: signal, grace, SIGKILL, whole tree, proof.
     Kill(KillOptions),
+    /// Give a task something to read.
+    Send(SendOptions),
     /// Say whether a command may run: allow, ask or deny.
     Check(CheckOptions),
     /// Install the check as a hook of an agent.
@@ -59,6 +63,7 @@ impl Cli {
             Some("output") => OutputOptions::try_parse_from(rest()).map(Verb::Output),
             Some("wait") => WaitOptions::try_parse_from(rest()).map(Verb::Wait),
             Some("kill") => KillOptions::try_parse_from(rest()).map(Verb::Kill),
+            Some("send") => SendOptions::try_parse_from(rest()).map(Verb::Send),
             Some("check") => CheckOptions::try_parse_from(rest()).map(Verb::Check),
             _ => return Self::try_parse(),
         };
@@ -118,6 +123,13 @@ pub(crate) struct CommandOptions {
     /// Send stdout and stderr to one pipe, where their order matters.
     #[arg(long)]
     pub(crate) merge: bool,
+    /// Standard input is a pipe into which `kennel send` writes.
+    #[arg(long, conflicts_with = "pty")]
+    pub(crate) stdin: bool,
+    /// The command gets a terminal of its own, of this size or that of the caller's, else 80x24.
+    #[arg(long, value_name = "COLSxROWS", require_equals = true, num_args = 0..=1, default_missing_value = "caller",
+        value_parser = send::pty_size)]
+    pub(crate) pty: Option<PtySize>,
     /// Most bytes of output that are kept: 64M, 1G.
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true, value_parser = duration::parse_size)]
     pub(crate) output_cap: Option<u64>,
@@ -155,7 +167,7 @@ pub(crate) struct RunOptions {
     #[arg(long, value_name = "CHARS")]
     pub(crate) max_output: Option<usize>,
     /// stdout and stderr are the caller's; nothing is captured.
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["pty", "merge"])]
     pub(crate) tty: bool,
     /// Print events as they happen, one JSON object a line.
     #[arg(long, conflicts_with = "json")]

@@ -15,6 +15,7 @@ pub(crate) mod output;
 pub(crate) mod render;
 pub(crate) mod run;
 pub(crate) mod schema;
+pub(crate) mod send;
 pub(crate) mod sink;
 pub(crate) mod start;
 pub(crate) mod sys;
@@ -68,6 +69,7 @@ fn dispatch(verb: Verb, passed: Vec<i32>) -> Result<u8, Fault> {
             Verb::Output(options) => output::output(options).await,
             Verb::Wait(options) => wait::wait(options).await,
             Verb::Kill(options) => kill::kill(options).await,
+            Verb::Send(options) => send::send(options).await,
             Verb::Check(options) => check::check(&options),
             Verb::Hook(options) => install::hook(&options),
             Verb::Config(options) => config::config(&options),

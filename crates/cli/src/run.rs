@@ -9,13 +9,14 @@ use std::time::Duration;
 use anyhow::Context as _;
 use kennel::{
     Door, ForkedGuard, GuardStart, Kennel, Kill, News, OnOwnerExit, OnTimeout, Outcome, Output, Pace,
-    Request, Scope, Session, Status, Stdin, Stream, Survivors, Task, VerdictSummary,
+    Request, Scope, Session, Status, Stdin, Stream, Survivors, TERMINAL_SIZE_DEFAULT, Task, VerdictSummary,
 };
 
 use crate::args::{CommandOptions, OnTimeoutArg, RunOptions, SurvivorsArg};
 use crate::ask::Asking;
 use crate::fault::Fault;
 use crate::render;
+use crate::send::PtySize;
 use crate::sink::Sink;
 use crate::sys::{self, Caught, Signals, Terminal, stop_self};
 
@@ -98,7 +99,10 @@ pub(crate) async fn open_session(
 
 fn request(options: &RunOptions, terminal: Option<&Terminal>) -> Result<Request, Fault> {
     let keep = if options.command.keep { OnOwnerExit::Keep } else { OnOwnerExit::Kill };
-    let mut request = common_request(&options.command)?.stdin(Stdin::Inherit).on_owner_exit(keep);
+    let mut request = common_request(&options.command)?.on_owner_exit(keep);
+    if !options.command.stdin {
+        request = request.stdin(Stdin::Inherit);
+    }
     if let Some(characters) = options.max_output {
         request = request.max_output(characters);
     }
@@ -135,6 +139,15 @@ pub(crate) fn common_request(options: &CommandOptions) -> Result<Request, Fault>
     }
     if let Some(bytes) = options.output_cap {
         request = request.output_cap_bytes(bytes);
+    }
+    if options.stdin {
+        request = request.stdin(Stdin::Pipe);
+    }
+    if let Some(size) = options.pty {
+        request = request.pty(match size {
+            PtySize::Given(size) => size,
+            PtySize::OfCaller => TERMINAL_SIZE_DEFAULT,
+        });
     }
     if options.merge {
         request = request.output(Output::Merged);

@@ -8,8 +8,20 @@ use crate::fault::Fault;
 use crate::render;
 use crate::start::StartReport;
 
-const NAMES: [&str; 11] =
-    ["outcome", "event", "task", "tasks", "task_output", "kill", "start", "check", "gc", "doctor", "config"];
+const NAMES: [&str; 12] = [
+    "outcome",
+    "event",
+    "task",
+    "tasks",
+    "task_output",
+    "kill",
+    "send",
+    "start",
+    "check",
+    "gc",
+    "doctor",
+    "config",
+];
 
 /// Prints a schema, or the names.
 pub(crate) fn schema(options: &SchemaOptions) -> Result<u8, Fault> {
@@ -36,6 +48,7 @@ fn named(name: &str) -> Option<Schema> {
         "tasks" => schema_for!(kennel::TaskList),
         "task_output" | "output" => schema_for!(kennel::TaskOutput),
         "kill" => schema_for!(kennel::KillReport),
+        "send" => schema_for!(kennel::InputReport),
         "start" => schema_for!(StartReport),
         "check" => schema_for!(CheckReport),
         "gc" => schema_for!(kennel::Collected),

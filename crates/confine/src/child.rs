@@ -4,7 +4,8 @@ use std::ffi::CString;
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 
 use rustix::io::Errno;
-use rustix::process::{Pid, setpgid, setsid};
+use rustix::process::{Pid, getpid, setpgid, setsid};
+use rustix::termios::tcsetpgrp;
 
 use crate::exec::ExecPlan;
 use crate::inherit::Inherited;
@@ -31,6 +32,8 @@ pub enum Placement {
     OwnSession,
     /// This process group of the keeper's session: that of the command line that a terminal controls.
     Group(Pid),
+    /// A group of its own in the keeper's session, in the foreground of the terminal on [`StdioPlan::stdin`].
+    Terminal,
 }
 
 /// Where descriptors 0, 1 and 2 come from; `None` leaves the inherited one.
@@ -108,6 +111,12 @@ impl ChildPlan<'_> {
         match self.placement {
             Placement::OwnSession => setsid().map(drop),
             Placement::Group(group) => setpgid(None, Some(group)),
+            Placement::Terminal => {
+                setpgid(None, None)?;
+                let Some(terminal) = self.stdio.stdin else { return Err(Errno::NOTTY) };
+                // From the background this would stop us, were SIGTTOU not blocked like everything in a keeper.
+                tcsetpgrp(terminal, getpid())
+            }
         }
     }
 

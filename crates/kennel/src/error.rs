@@ -84,6 +84,22 @@ pub enum Error {
         /// Which, and what is known.
         what: String,
     },
+    /// The task has ended, and takes no more orders.
+    #[error("the task {id} has ended")]
+    TaskEnded {
+        /// Its id.
+        id: String,
+    },
+    /// The task was not given the input, or not all of it.
+    #[error("{}", crate::input::refusal(*.why, *.written))]
+    Input {
+        /// The task's id.
+        id: String,
+        /// Why.
+        why: supervisor::wire::InputRefusal,
+        /// Bytes that were written.
+        written: u64,
+    },
     /// A regular expression is wrong.
     #[error("the regular expression {pattern:?} is wrong: {why}")]
     Pattern {
@@ -114,6 +130,8 @@ impl Error {
             Self::AmbiguousTask { .. } => "give more characters of the id".to_owned(),
             Self::StateDir { .. } => "set KENNEL_STATE_DIR to a directory that only you can write".to_owned(),
             Self::Denied { verdict, .. } => remedy(verdict)?,
+            Self::TaskEnded { id } => format!("kennel output {id} shows what it wrote"),
+            Self::Input { why, .. } => crate::input::remedy(*why)?,
             Self::NotInitialised => "call kennel::init() as the first statement of main".to_owned(),
             Self::NotStarted { exit_code: 127, .. } => "check the name and PATH".to_owned(),
             Self::NotStarted { exit_code: 126, .. } => {
@@ -137,6 +155,8 @@ impl Error {
             Self::NotInitialised => "not_initialised",
             Self::Guard { .. } => "guard",
             Self::KeeperGone { .. } => "keeper_gone",
+            Self::TaskEnded { .. } => "task_ended",
+            Self::Input { .. } => "input",
             Self::Pattern { .. } => "pattern",
             Self::Io { .. } => "io",
         }

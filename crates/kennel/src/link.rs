@@ -217,6 +217,8 @@ fn apply(view: &mut View, message: FromSupervisor) {
             view.durable = true;
             view.moves += 1;
         }
+        // Asked for on connections of their own.
+        FromSupervisor::Input(_) => {}
         FromSupervisor::Refused { why } => view.refused = Some(why),
     }
 }

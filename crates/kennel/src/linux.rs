@@ -8,6 +8,8 @@ pub(crate) mod feed;
 pub(crate) mod guard;
 pub(crate) mod id;
 pub(crate) mod init;
+pub(crate) mod input;
+pub(crate) mod keys;
 pub(crate) mod kill;
 pub(crate) mod link;
 pub(crate) mod outcome;
@@ -33,10 +35,12 @@ pub use feed::{Event, EventBody, EventStream, Feed, GapNotice, News, NoticeBody,
 pub use guard::{ForkedGuard, GuardStart};
 pub use id::TaskId;
 pub use init::init;
+pub use input::{INPUT_WAIT_DEFAULT, Input, InputPort, InputReport};
 pub use kill::Kill;
 pub use outcome::{
-    Boundary, Clamped, ClampedValue, Consent, End, Enforced, ErrorInfo, KillReport, Notice, Outcome, Proof,
-    Protection, RuleHit, Status, StoppedBy, Survivor, TaskInfo, TaskList, TaskOutput, Usage, VerdictSummary,
+    Boundary, Clamped, ClampedValue, Consent, End, Enforced, ErrorInfo, InputKind, InputRefusal, KillReport,
+    Notice, Outcome, Proof, Protection, RuleHit, Status, StoppedBy, Survivor, TaskInfo, TaskList, TaskOutput,
+    Usage, VerdictSummary,
 };
 pub use places::account_home;
 pub use policy;
@@ -45,7 +49,7 @@ pub use read::{Chunk, Read, Stream};
 pub use registry::{Collected, RETENTION_DEFAULT};
 pub use request::{
     Command, GRACE_DEFAULT, MAX_OUTPUT_DEFAULT, OUTPUT_CAP_DEFAULT, OnOwnerExit, OnTimeout, Output, Request,
-    Stdin, Survivors, Timeout,
+    Stdin, Survivors, TERMINAL_SIZE_DEFAULT, TerminalSize, Timeout,
 };
 pub use root::{Builder, Kennel};
 pub use session::{Door, Session, SessionBuilder, TIMEOUT_DEFAULT, TIMEOUT_MAX_DEFAULT};

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-pub use supervisor::wire::{Boundary, Consent, Notice, Proof, RuleHit, Usage};
+pub use supervisor::wire::{Boundary, Consent, InputKind, InputRefusal, Notice, Proof, RuleHit, Usage};
 pub use supervisor::{End, StoppedBy};
 
 /// How a command or task stands.
@@ -266,6 +266,9 @@ pub struct TaskInfo {
     /// Owner, while the task is bound to one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner_pid: Option<i32>,
+    /// Through what [`crate::Task::send`] can reach it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<InputKind>,
     /// Machine, boot and PID namespace of a task that is not of this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<String>,

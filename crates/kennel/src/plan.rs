@@ -49,6 +49,7 @@ pub(crate) fn plan(cleared: &Cleared<'_>, terms: &SessionTerms, mode: Mode) -> R
         stdin: match request.stdin {
             Stdin::Null => StdinSpec::Null,
             Stdin::Inherit => StdinSpec::Inherit,
+            Stdin::Pipe => StdinSpec::Pipe,
         },
         output: match request.output {
             Output::Split => OutputSpec::Split,
@@ -67,6 +68,7 @@ pub(crate) fn plan(cleared: &Cleared<'_>, terms: &SessionTerms, mode: Mode) -> R
         cancel_on_disconnect: mode == Mode::Foreground,
         owner_pid: terms.owner_pid,
         notices: clamped.into_iter().chain(cleared.notice()).collect(),
+        terminal: request.pty,
     })
 }
 
@@ -77,7 +79,22 @@ fn bad(what: String, hint: &str) -> Error {
 /// Refuses what no policy could clear and no program be given.
 pub(crate) fn check_input(request: &Request) -> Result<()> {
     check_command(&request.command)?;
+    check_terminal(request)?;
     request.env.iter().try_for_each(|(name, value)| check_variable(name, value))
+}
+
+fn check_terminal(request: &Request) -> Result<()> {
+    match request.pty {
+        Some(size) if size.cols == 0 || size.rows == 0 => Err(bad(
+            format!("a terminal of {} columns and {} rows", size.cols, size.rows),
+            "give at least one of each, like 80x24",
+        )),
+        Some(_) if request.stdin_bytes.is_some() => Err(bad(
+            "input for a pipe and a terminal at once".to_owned(),
+            "start the task on the terminal, then send it the text",
+        )),
+        _ => Ok(()),
+    }
 }
 
 fn check_command(command: &Command) -> Result<()> {
@@ -120,6 +137,11 @@ fn environment(request: &Request, terms: &SessionTerms, id: &TaskId, token: &str
     for (name, value) in &request.env {
         env.retain(|(known, _)| known != name);
         env.push((name, value));
+    }
+    if request.pty.is_some() && request.env.iter().all(|(name, _)| name != "TERM") {
+        // The terminal is ours, and so is what it understands; its size is the kernel's to tell.
+        env.retain(|(name, _)| !["TERM", "COLUMNS", "LINES"].iter().any(|ours| name == ours));
+        env.push((OsStr::new("TERM"), OsStr::new("xterm-256color")));
     }
     let marker = format!("{id}:{token}");
     env.retain(|(name, _)| *name != "KENNEL_TASK");

@@ -298,6 +298,7 @@ pub(crate) fn describe(found: &Found, here: Option<&Origin>) -> Option<TaskInfo>
         guard_pid: record.guard.pid,
         background: record.background,
         owner_pid: record.owner.map(|owner| owner.pid),
+        input: record.input,
         origin: (stands == Standing::Foreign).then(|| {
             format!("{}/{}/{}", record.origin.machine, record.origin.boot, record.origin.pid_namespace)
         }),

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::check::Answer;
+pub use supervisor::wire::TerminalSize;
 pub use supervisor::{OnOwnerExit, OnTimeout, Survivors};
 
 /// A command line for a shell, or a program with its arguments.
@@ -36,6 +37,8 @@ pub enum Stdin {
     Null,
     /// That of this process, with its other inherited descriptors. Only with [`crate::GuardStart::Fork`].
     Inherit,
+    /// A pipe into which [`crate::Task::send`] writes.
+    Pipe,
 }
 
 /// Where the command's output goes.
@@ -49,6 +52,9 @@ pub enum Output {
     /// To stdout and stderr of this process; nothing is captured. Only with [`crate::GuardStart::Fork`].
     Inherit,
 }
+
+/// The size of a terminal when nothing is said: that of the first ones.
+pub const TERMINAL_SIZE_DEFAULT: TerminalSize = TerminalSize { cols: 80, rows: 24 };
 
 /// A request to run a command. Made by [`Request::shell`] or [`Request::argv`].
 #[derive(Debug, Clone)]
@@ -69,6 +75,8 @@ pub struct Request {
     pub(crate) output_cap_bytes: Option<u64>,
     pub(crate) max_output: Option<usize>,
     pub(crate) answer: Option<Answer>,
+    pub(crate) stdin_bytes: Option<Vec<u8>>,
+    pub(crate) pty: Option<TerminalSize>,
 }
 
 /// The seed's grace between SIGTERM and SIGKILL.
@@ -106,6 +114,8 @@ impl Request {
             output_cap_bytes: None,
             max_output: None,
             answer: None,
+            stdin_bytes: None,
+            pty: None,
         }
     }
 
@@ -160,6 +170,20 @@ impl Request {
     /// Where standard input comes from.
     pub fn stdin(mut self, choice: Stdin) -> Self {
         self.stdin = choice;
+        self
+    }
+
+    /// Gives the command these bytes to read, then the end of its input.
+    pub fn stdin_bytes(mut self, bytes: impl Into<Vec<u8>>) -> Self {
+        self.stdin = Stdin::Pipe;
+        self.stdin_bytes = Some(bytes.into());
+        self
+    }
+
+    /// Gives the command a terminal of its own, on which it reads and writes; what it writes is one stream.
+    /// [`crate::Task::send`] types, [`crate::Task::screen`] looks. `TERM` is `xterm-256color` unless the request sets it.
+    pub fn pty(mut self, size: TerminalSize) -> Self {
+        self.pty = Some(size);
         self
     }
 

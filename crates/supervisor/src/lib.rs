@@ -21,6 +21,7 @@ mod sweep;
 mod sys;
 mod task;
 pub mod wire;
+mod wire_input;
 
 pub use bytes::ByteStr;
 pub use confine::{Inherited, Tag};

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::bytes::ByteStr;
 use crate::end::End;
-use crate::wire::{Boundary, Notice, Proof, Usage};
+use crate::wire::{Boundary, InputKind, Notice, Proof, SizeSince, Usage};
 
 /// Version of the record format that is written.
 pub const RECORD_VERSION: u32 = 1;
@@ -119,6 +119,12 @@ pub struct Record {
     pub usage: Usage,
     /// Notices.
     pub notices: Vec<Notice>,
+    /// Through what it can be given input.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<InputKind>,
+    /// Sizes of its terminal, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sizes: Vec<SizeSince>,
 }
 
 impl Record {

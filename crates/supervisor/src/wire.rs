@@ -9,6 +9,10 @@ use serde::{Deserialize, Serialize};
 use crate::bytes::ByteStr;
 use crate::end::{End, StoppedBy};
 use crate::lifecycle::{OnOwnerExit, OnTimeout, Survivors};
+pub use crate::wire_input::{
+    INPUT_BYTES_MAX, InputAnswer, InputKind, InputOrder, InputRefusal, InputState, SizeSince, TerminalSize,
+    TerminalState,
+};
 
 /// Version of the control protocol; a peer of another major refuses.
 pub const PROTOCOL: u32 = 1;
@@ -44,6 +48,12 @@ pub enum ToSupervisor {
     Pause,
     /// SIGCONT to the tree.
     Resume,
+    /// Give the task this to read.
+    Input(InputOrder),
+    /// Forget what of my input is not written yet; the answer says how much was.
+    DropInput,
+    /// Give the task's terminal another size.
+    Resize(TerminalSize),
 }
 
 /// An order to end the task.
@@ -80,6 +90,8 @@ pub enum FromSupervisor {
     KillTaken,
     /// What a kill order came to.
     Killed(KillAnswer),
+    /// What an input order or a resize came to.
+    Input(InputAnswer),
     /// How it stands.
     Status(Box<Report>),
     /// The task's directory is this one from now on; also the answer to `Keep` and `Background`.
@@ -185,6 +197,11 @@ pub enum Notice {
     },
     /// The policy was switched off for this command.
     Unchecked,
+    /// A member of the foreground is blocked reading the task's input.
+    WaitingForInput {
+        /// Which.
+        pid: i32,
+    },
 }
 
 /// A rule that a command matched.
@@ -253,6 +270,9 @@ pub struct Report {
     pub dir: ByteStr,
     /// Its output is in the state directory.
     pub durable: bool,
+    /// Its input, if it takes any.
+    #[serde(default)]
+    pub input: Option<InputState>,
 }
 
 /// Resources used by every process of the task that has been reaped (`getrusage(2)`, `RUSAGE_CHILDREN`).
@@ -342,6 +362,9 @@ pub struct Launch {
     /// Notices of the door, kept in the record.
     #[serde(default)]
     pub notices: Vec<Notice>,
+    /// A pseudo-terminal of this size on descriptors 0, 1 and 2, whatever the fields above say.
+    #[serde(default)]
+    pub terminal: Option<TerminalSize>,
 }
 
 /// What to run.
@@ -381,6 +404,8 @@ pub enum StdinSpec {
     Null,
     /// The caller's own, passed on with its other inherited descriptors.
     Inherit,
+    /// A pipe into which clients write.
+    Pipe,
 }
 
 /// Where descriptors 1 and 2 go.

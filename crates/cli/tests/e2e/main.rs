@@ -17,6 +17,7 @@ mod real_tools;
 mod registry;
 mod same_as_bash;
 mod shapes;
+mod stdin;
 mod terminal;
 mod verdict;
 mod wrapper;

@@ -113,7 +113,11 @@ impl Session {
             guard: (self.guard.told.clone(), number),
         };
         let line = Line::serve(link, Some(ToSupervisor::Launch(Box::new(launch))), dir);
-        Ok(Task::of_session(born, line, Arc::clone(&self.terms)))
+        let task = Task::of_session(born, line, Arc::clone(&self.terms));
+        if let Some(bytes) = request.stdin_bytes.clone() {
+            task.feed_input(bytes);
+        }
+        Ok(task)
     }
 
     /// Expired tasks go now and then, off the way of the call; a program that only ever runs must not fill tmpfs.

@@ -1,6 +1,7 @@
 //! A handle on a task, whoever started it.
 
 mod handle;
+mod input;
 mod outcome;
 mod reads;
 

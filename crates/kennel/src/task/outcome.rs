@@ -281,6 +281,7 @@ fn report_of(record: &Record, dir: &std::path::Path) -> Report {
         usage: record.usage,
         dir: supervisor::ByteStr::from(dir),
         durable: true,
+        input: None,
     }
 }
 

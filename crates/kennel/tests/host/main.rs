@@ -4,6 +4,7 @@
 //! own: `host tests [FILTER]` is the runner (the default), `host program …` the program under test.
 
 mod api;
+mod input;
 mod program;
 mod tests;
 

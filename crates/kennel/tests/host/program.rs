@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use kennel::policy::{Decision, LayerKind, Policy};
 use kennel::{Answer, Error, Kennel, Kill, PolicyChoice, Request, Session};
 
-use crate::api;
+use crate::{api, input};
 
 /// `crowd COUNT COMMAND`: so many tasks; `worker COUNT COMMAND`: the same, and a forked worker that outlives us;
 /// `calls COUNT`: so many foreground calls, and what they left; `cancel COMMAND`: a call whose future is dropped;
@@ -35,6 +35,7 @@ pub(crate) fn main(words: &[String]) -> ExitCode {
             }
             ["survivors_are_told_killed_or_left"] => api::survivors_are_told_killed_or_left().await,
             ["a_killed_guard_ends_its_sessions_tasks"] => api::a_killed_guard_ends_its_sessions_tasks().await,
+            ["a_command_is_given_its_input"] => input::a_command_is_given_its_input().await,
             ["verdicts"] => verdicts().await,
             _ => return ExitCode::from(64),
         }

@@ -31,6 +31,7 @@ const CASES: &[(&str, fn())] = &[
         alone("events_have_numbers_without_gaps_and_end_with_the_outcome");
     }),
     ("survivors_are_told_killed_or_left", || alone("survivors_are_told_killed_or_left")),
+    ("a_command_is_given_its_input", || alone("a_command_is_given_its_input")),
     ("a_killed_guard_ends_its_sessions_tasks", || alone("a_killed_guard_ends_its_sessions_tasks")),
 ];
 

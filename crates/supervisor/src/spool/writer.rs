@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags, openat};
-use rustix::io::{Errno, pwrite, retry_on_intr};
+use rustix::io::{Errno, pwrite, read, retry_on_intr};
 use rustix::pipe::{SpliceFlags, splice};
 
 use super::layout::{ENTRY_TIME_MS, Entry, Header, INDEX_FILE, LOG_FILE, RING_FILE, Stream, entry_position};
@@ -117,16 +117,7 @@ impl Spool {
                 nothing => return Ok(nothing),
             }
         }
-        if !self.header.sealed && self.header.linear_end >= self.linear_max {
-            self.seal();
-        }
-        let room = if self.header.sealed {
-            let at = (self.header.total - self.header.linear_end) % self.header.ring_bytes;
-            (self.header.ring_bytes - at).min(self.move_max())
-        } else {
-            (self.linear_max - self.header.linear_end).min(MOVE_BYTES_MAX)
-        }
-        .min(most.max(1));
+        let room = self.room().min(most.max(1));
         let moved = match self.store(pipe, room) {
             Ok(moved) => moved,
             Err(Errno::AGAIN) => return Ok(Drained::Dry),
@@ -139,14 +130,83 @@ impl Spool {
         Ok(Drained::Some(moved))
     }
 
+    /// How much can go into the file that is due, in one piece.
+    fn room(&mut self) -> u64 {
+        if !self.header.sealed && self.header.linear_end >= self.linear_max {
+            self.seal();
+        }
+        if self.header.sealed {
+            let at = (self.header.total - self.header.linear_end) % self.header.ring_bytes;
+            (self.header.ring_bytes - at).min(self.move_max())
+        } else {
+            (self.linear_max - self.header.linear_end).min(MOVE_BYTES_MAX)
+        }
+    }
+
+    /// The same as [`Spool::drain`] for a terminal, from which `splice(2)` cannot be relied on before Linux 6.5.
+    ///
+    /// # Errors
+    /// Those of `read(2)`.
+    pub fn copy(
+        &mut self,
+        terminal: BorrowedFd<'_>,
+        stream: Stream,
+        time_ms: u64,
+        most: u64,
+    ) -> io::Result<Drained> {
+        // One read of a terminal gives no more.
+        let mut buffer = [0; 4096];
+        let most = usize::try_from(most.max(1)).unwrap_or(usize::MAX).min(buffer.len());
+        let count = match retry_on_intr(|| read(terminal, buffer.get_mut(..most).unwrap_or_default())) {
+            // EIO: the other side has been hung up.
+            Ok(0) | Err(Errno::IO) => return Ok(Drained::Eof),
+            Ok(count) => count,
+            Err(Errno::AGAIN) => return Ok(Drained::Dry),
+            Err(errno) => return Err(errno.into()),
+        };
+        let mut rest = buffer.get(..count).unwrap_or_default();
+        while !rest.is_empty() {
+            let room = usize::try_from(self.room()).unwrap_or(usize::MAX);
+            let (piece, after) = rest.split_at_checked(room).unwrap_or((rest, &[]));
+            match self.put(piece) {
+                Ok(()) => self.account(stream, time_ms, piece.len() as u64),
+                Err(errno) => self.count_lost(stream, piece.len() as u64, errno),
+            }
+            rest = after;
+        }
+        Ok(Drained::Some(count as u64))
+    }
+
+    fn put(&mut self, mut bytes: &[u8]) -> Result<(), Errno> {
+        let (file, mut at) = self.due()?;
+        while !bytes.is_empty() {
+            let count = retry_on_intr(|| pwrite(file, bytes, at))?;
+            at += count as u64;
+            bytes = bytes.get(count..).unwrap_or_default();
+        }
+        Ok(())
+    }
+
+    /// The file that is due, and where in it the next byte goes.
+    fn due(&mut self) -> Result<(&OwnedFd, u64), Errno> {
+        if self.header.sealed {
+            let at = (self.header.total - self.header.linear_end) % self.header.ring_bytes;
+            Ok((open_once(&mut self.ring, &self.dir, RING_FILE)?, at))
+        } else {
+            Ok((open_once(&mut self.log, &self.dir, LOG_FILE)?, self.header.linear_end))
+        }
+    }
+
+    fn count_lost(&mut self, stream: Stream, bytes: u64, errno: Errno) {
+        self.error = Some(errno);
+        self.header.lost_bytes += bytes;
+        *self.stream_bytes(stream) += bytes;
+        self.write_header();
+    }
+
     /// Moves bytes into the file that is due. `Err(AGAIN)`: the pipe is empty.
     fn store(&mut self, pipe: BorrowedFd<'_>, room: u64) -> Result<u64, Errno> {
-        let (file, mut at) = if self.header.sealed {
-            let at = (self.header.total - self.header.linear_end) % self.header.ring_bytes;
-            (open_once(&mut self.ring, &self.dir, RING_FILE)?, at)
-        } else {
-            (open_once(&mut self.log, &self.dir, LOG_FILE)?, self.header.linear_end)
-        };
+        let (file, mut at) = self.due()?;
         let room = usize::try_from(room).unwrap_or(usize::MAX);
         let moved = retry_on_intr(|| splice(pipe, None, file, Some(&mut at), room, SpliceFlags::NONBLOCK))?;
         Ok(moved as u64)
@@ -165,10 +225,7 @@ impl Spool {
             Err(Errno::AGAIN) => Ok(Drained::Dry),
             Err(other) => Err(other.into()),
             Ok(count) => {
-                self.error = Some(errno);
-                self.header.lost_bytes += count as u64;
-                *self.stream_bytes(stream) += count as u64;
-                self.write_header();
+                self.count_lost(stream, count as u64, errno);
                 Ok(Drained::Some(count as u64))
             }
         }

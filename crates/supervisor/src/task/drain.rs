@@ -1,14 +1,14 @@
 //! From the leader's pipes into the spool: as long as anything holds them, without ever waiting for end of file.
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::rc::Rc;
 
 use rustix::event::epoll;
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 
-use super::{Task, clients::Role, place::Place, token};
+use super::{Task, clients::Role, place::Place, terminal::HELD_BYTES_MAX, token};
 use crate::clock;
 use crate::lifecycle::Input;
 use crate::spool::{Drained, Stream};
@@ -24,10 +24,18 @@ const LARGE_PIPE_BYTES: usize = 1 << 20;
 /// How long after the leader's end output of short-lived survivors is waited for (`> >(tee log)`).
 const SETTLE_MS: u64 = 200;
 
-/// One pipe of the leader.
+/// What the leader writes into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Source {
+    Pipe,
+    Terminal,
+}
+
+/// One pipe of the leader, or its terminal.
 #[derive(Debug)]
 pub(super) struct Pipe {
     fd: OwnedFd,
+    source: Source,
     watched: bool,
     enlarged: bool,
     /// What it held when the leader ended, or the tree was empty: still to be taken out.
@@ -44,7 +52,13 @@ pub(super) struct Pipes {
 /// Our end of a pipe: never blocks.
 pub(super) fn pipe(fd: OwnedFd) -> io::Result<Pipe> {
     fcntl_setfl(&fd, fcntl_getfl(&fd)? | OFlags::NONBLOCK)?;
-    Ok(Pipe { fd, watched: false, enlarged: false, owed: 0 })
+    Ok(Pipe { fd, source: Source::Pipe, watched: false, enlarged: false, owed: 0 })
+}
+
+/// Our side of the leader's terminal, as a source of output: a descriptor of its own for the epoll set.
+pub(super) fn terminal(master: BorrowedFd<'_>) -> io::Result<Pipe> {
+    let fd = rustix::io::fcntl_dupfd_cloexec(master, 3)?;
+    Ok(Pipe { fd, source: Source::Terminal, watched: false, enlarged: false, owed: 0 })
 }
 
 impl Pipes {
@@ -105,7 +119,11 @@ impl Task<'_> {
         let time_ms = clock::monotonic_ms() - self.started_ms;
         let most = if self.place.durable { most } else { most.min(self.volatile_room()) };
         let Some(pipe) = self.pipes.slot(stream) else { return false };
-        match self.spool.drain(pipe.fd.as_fd(), stream, time_ms, most) {
+        let drained = match pipe.source {
+            Source::Pipe => self.spool.drain(pipe.fd.as_fd(), stream, time_ms, most),
+            Source::Terminal => self.spool.copy(pipe.fd.as_fd(), stream, time_ms, most),
+        };
+        match drained {
             Ok(Drained::Some(count)) => {
                 pipe.owed = pipe.owed.saturating_sub(count);
                 if count >= FULL_PIPE_BYTES && !pipe.enlarged {
@@ -161,7 +179,11 @@ impl Task<'_> {
     pub(super) fn note_owed(&mut self) {
         for (stream, _) in STREAMS {
             if let Some(pipe) = self.pipes.slot(stream) {
-                pipe.owed = rustix::io::ioctl_fionread(&pipe.fd).unwrap_or(0);
+                pipe.owed = match pipe.source {
+                    Source::Pipe => rustix::io::ioctl_fionread(&pipe.fd).unwrap_or(0),
+                    // What it really holds is known when a read finds it empty.
+                    Source::Terminal => HELD_BYTES_MAX,
+                };
             }
         }
     }

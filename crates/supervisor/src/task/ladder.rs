@@ -204,6 +204,7 @@ impl Task<'_> {
             usage,
             dir: self.place.wire_path(),
             durable: self.place.durable,
+            input: self.input.state(),
         }
     }
 

@@ -6,14 +6,16 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::rc::Rc;
 
 use confine::{ChildPlan, ExecPlan, KeeperSignals, Placement, Program, StdioPlan, Tag};
-use rustix::fs::{Mode, OFlags, open};
+use rustix::fs::{Mode, OFlags, fcntl_getfl, fcntl_setfl, open};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::Pid;
 
 use super::clients::Clients;
 use super::drain::{self, Pipes};
 use super::end_report::{self, EndReport};
+use super::input::{Inputs, Sink};
 use super::place::Place;
+use super::terminal::Terminal;
 use super::{Birth, Task, Timers};
 use crate::bytes::ByteStr;
 use crate::clock;
@@ -22,7 +24,10 @@ use crate::lifecycle::{State, Terms};
 use crate::record::{ProcRef, RECORD_VERSION, Record};
 use crate::spool::Spool;
 use crate::sys::{self, ExitSignal, Fork};
-use crate::wire::{Boundary, CommandSpec, Launch, OutputSpec, PlacementSpec, StdinSpec, Usage};
+use crate::wire::{
+    Boundary, CommandSpec, InputKind, Launch, OutputSpec, PlacementSpec, SizeSince, StdinSpec, TerminalSize,
+    Usage,
+};
 
 /// `MAX_ARG_STRLEN` is 32 pages, the terminating NUL included.
 pub(super) const ARGUMENT_BYTES_MAX: usize = 128 * 1024 - 1;
@@ -65,7 +70,7 @@ struct Ready {
     place: Place,
     record: Record,
     spool: Spool,
-    pipes: Pipes,
+    connections: Connections,
     exec_error: OwnedFd,
     end_report: Option<EndReport>,
     leader: i32,
@@ -76,8 +81,8 @@ fn try_prepare(birth: &Birth<'_>, launch: &Launch) -> Result<Ready, String> {
         .map_err(|error| format!("make a task directory in {}: {error}", launch.durable_dir.to_text()))?;
     let ready = in_place(birth, launch, &place);
     match ready {
-        Ok((record, spool, pipes, exec_error, end_report, leader)) => {
-            Ok(Ready { place, record, spool, pipes, exec_error, end_report, leader })
+        Ok((record, spool, connections, exec_error, end_report, leader)) => {
+            Ok(Ready { place, record, spool, connections, exec_error, end_report, leader })
         }
         Err(why) => {
             place.remove();
@@ -86,7 +91,7 @@ fn try_prepare(birth: &Birth<'_>, launch: &Launch) -> Result<Ready, String> {
     }
 }
 
-type InPlace = (Record, Spool, Pipes, OwnedFd, Option<EndReport>, i32);
+type InPlace = (Record, Spool, Connections, OwnedFd, Option<EndReport>, i32);
 
 fn in_place(birth: &Birth<'_>, launch: &Launch, place: &Place) -> Result<InPlace, String> {
     let context = |what: &'static str| move |error: io::Error| format!("{what}: {error}");
@@ -96,11 +101,15 @@ fn in_place(birth: &Birth<'_>, launch: &Launch, place: &Place) -> Result<InPlace
     record.write_first(&place.dir).map_err(context("write the task's record"))?;
     let spool = Spool::new(Rc::clone(&place.dir), &launch.id, launch.output_cap_bytes);
     let (end_report, exec) = program(launch, place)?;
-    let (pipes, ends) = connections(launch).map_err(context("make pipes"))?;
+    let (connections, ends) = match launch.terminal {
+        Some(size) => terminal(size).map_err(context("make a terminal"))?,
+        None => pipes(launch).map_err(context("make pipes"))?,
+    };
     let (exec_error, error_end) =
         pipe_with(PipeFlags::CLOEXEC).map_err(|e| context("make a pipe")(e.into()))?;
     let mut plan = ChildPlan {
         placement: match launch.placement {
+            _ if launch.terminal.is_some() => Placement::Terminal,
             PlacementSpec::OwnSession => Placement::OwnSession,
             PlacementSpec::Group(group) => Placement::Group(
                 Pid::from_raw(group).ok_or_else(|| format!("process group {group} is not one"))?,
@@ -123,7 +132,7 @@ fn in_place(birth: &Birth<'_>, launch: &Launch, place: &Place) -> Result<InPlace
         Fork::Child => plan.enter(),
         Fork::Parent { pid, .. } => {
             fault::point("record-first");
-            Ok((record, spool, pipes, exec_error, end_report, pid))
+            Ok((record, spool, connections, exec_error, end_report, pid))
         }
     }
 }
@@ -159,6 +168,12 @@ fn first_record(birth: &Birth<'_>, launch: &Launch) -> Record {
         dropped_bytes: 0,
         usage: Usage::default(),
         notices: launch.notices.clone(),
+        input: match (launch.terminal, launch.stdin) {
+            (Some(_), _) => Some(InputKind::Terminal),
+            (None, StdinSpec::Pipe) => Some(InputKind::Pipe),
+            _ => None,
+        },
+        sizes: launch.terminal.map(|size| SizeSince { offset: 0, size }).into_iter().collect(),
     }
 }
 
@@ -204,11 +219,35 @@ fn program(launch: &Launch, place: &Place) -> Result<(Option<EndReport>, ExecPla
     }
 }
 
-fn connections(launch: &Launch) -> io::Result<(Pipes, LeaderEnds)> {
+/// Our ends of what the leader has on its standard descriptors.
+struct Connections {
+    pipes: Pipes,
+    input: Inputs,
+}
+
+fn terminal(size: TerminalSize) -> io::Result<(Connections, LeaderEnds)> {
+    let (terminal, leaders) = Terminal::open(size)?;
+    let output = drain::terminal(terminal.master())?;
+    let ends = LeaderEnds { stdout: Some(leaders.try_clone()?), stdin: Some(leaders), stderr: None };
+    let pipes = Pipes { stdout: Some(output), stderr: None };
+    Ok((Connections { pipes, input: Inputs::of(Some(Sink::Terminal(terminal))) }, ends))
+}
+
+fn pipes(launch: &Launch) -> io::Result<(Connections, LeaderEnds)> {
     let mut pipes = Pipes::default();
     let mut ends = LeaderEnds::default();
-    if launch.stdin == StdinSpec::Null {
-        ends.stdin = Some(open("/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?);
+    let mut sink = None;
+    match launch.stdin {
+        StdinSpec::Null => {
+            ends.stdin = Some(open("/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?);
+        }
+        StdinSpec::Inherit => {}
+        StdinSpec::Pipe => {
+            let (reader, writer) = pipe_with(PipeFlags::CLOEXEC)?;
+            fcntl_setfl(&writer, fcntl_getfl(&writer)? | OFlags::NONBLOCK)?;
+            ends.stdin = Some(reader);
+            sink = Some(Sink::Pipe(writer));
+        }
     }
     if launch.output != OutputSpec::Inherit {
         let (reader, writer) = pipe_with(PipeFlags::CLOEXEC)?;
@@ -218,7 +257,7 @@ fn connections(launch: &Launch) -> io::Result<(Pipes, LeaderEnds)> {
         let (reader, writer) = pipe_with(PipeFlags::CLOEXEC)?;
         (pipes.stderr, ends.stderr) = (Some(drain::pipe(reader)?), Some(writer));
     }
-    Ok((pipes, ends))
+    Ok((Connections { pipes, input: Inputs::of(sink) }, ends))
 }
 
 impl Ready {
@@ -242,7 +281,8 @@ impl Ready {
             epoll,
             signals,
             clients,
-            pipes: self.pipes,
+            pipes: self.connections.pipes,
+            input: self.connections.input,
             spool: self.spool,
             exec_error: Some(self.exec_error),
             exec_failure: None,

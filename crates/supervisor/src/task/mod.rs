@@ -6,9 +6,11 @@
 mod clients;
 mod drain;
 mod end_report;
+mod input;
 mod ladder;
 mod launch;
 mod place;
+mod terminal;
 mod turn;
 
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -30,6 +32,7 @@ pub use place::{SOCKET_FILE, remove_task_dir};
 use clients::{Clients, Role};
 use drain::Pipes;
 use end_report::EndReport;
+use input::Inputs;
 use ladder::KillWaiter;
 use place::Place;
 
@@ -84,6 +87,7 @@ struct Task<'guard> {
     signals: OwnedFd,
     clients: Clients,
     pipes: Pipes,
+    input: Inputs,
     spool: Spool,
     exec_error: Option<OwnedFd>,
     exec_failure: Option<confine::Failure>,
@@ -137,6 +141,7 @@ mod token {
     pub(super) const STDOUT: u64 = 5;
     pub(super) const STDERR: u64 = 6;
     pub(super) const EXEC_ERROR: u64 = 7;
+    pub(super) const INPUT: u64 = 8;
     pub(super) const CLIENT: u64 = 16;
 }
 

@@ -41,9 +41,10 @@ impl Task<'_> {
         if self.launch.durable {
             let _counted_when_bytes_come = self.spool.create_log();
         }
-        if self.launch.durable {
+        if self.launch.durable || self.input.kind().is_some() {
             self.open_the_door();
-        } else {
+        }
+        if !self.launch.durable {
             // Most foreground calls are over before anybody could look for them.
             self.timers.record = Some(clock::monotonic_ms() + RECORD_AFTER_MS);
         }
@@ -124,6 +125,7 @@ impl Task<'_> {
             token::STDOUT => self.drain_ready(Stream::Stdout),
             token::STDERR => self.drain_ready(Stream::Stderr),
             token::EXEC_ERROR => self.exec_result(inputs),
+            token::INPUT => self.pump_input(),
             client => self.client(client - token::CLIENT, flags, inputs),
         }
     }
@@ -183,6 +185,9 @@ impl Task<'_> {
             }
             ToSupervisor::Pause => Self::signal_tree(libc::SIGSTOP),
             ToSupervisor::Resume => Self::signal_tree(libc::SIGCONT),
+            ToSupervisor::Input(order) => self.take_input(number, order),
+            ToSupervisor::DropInput => self.drop_input(number),
+            ToSupervisor::Resize(size) => self.resize(number, size),
         }
     }
 
@@ -405,6 +410,7 @@ impl Task<'_> {
     }
 
     fn forget_broken(&mut self) {
+        self.drop_input_of_gone();
         if self.clients.drop_broken().contains(&Role::Host) && self.launch.cancel_on_disconnect {
             self.launch.cancel_on_disconnect = false;
             let grace_ms = self.terms.grace_ms;
