@@ -8,6 +8,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use kennel::config::units as duration;
 
 use crate::send::{self, PtySize, SendOptions};
+use crate::track::TrackOptions;
+use crate::tree::{SignalOptions, TreeOptions};
 
 /// Runs shell commands and keeps every process that they start on a leash.
 #[derive(Debug, Parser)]
@@ -37,6 +39,12 @@ pub(crate) enum Verb {
     Check(CheckOptions),
     /// Install the check as a hook of an agent.
     Hook(HookOptions),
+    /// List the members of a task or of any process's tree.
+    Tree(TreeOptions),
+    /// Signal a tree that Kennel did not start.
+    Signal(SignalOptions),
+    /// Follow a tree that Kennel did not start.
+    Track(TrackOptions),
     /// Recover lost tasks and remove expired output.
     Gc(GcOptions),
     /// Show the configuration in force, or the path of your file.

@@ -20,6 +20,8 @@ pub(crate) mod sink;
 pub(crate) mod start;
 pub(crate) mod sys;
 pub(crate) mod tasks;
+pub(crate) mod track;
+pub(crate) mod tree;
 pub(crate) mod wait;
 
 use args::{Cli, Verb};
@@ -74,6 +76,9 @@ fn dispatch(verb: Verb, passed: Vec<i32>) -> Result<u8, Fault> {
             Verb::Hook(options) => install::hook(&options),
             Verb::Config(options) => config::config(&options),
             Verb::Trust(options) => config::trust(&options),
+            Verb::Tree(options) => tree::tree(&options).await,
+            Verb::Signal(options) => tree::signal(&options),
+            Verb::Track(options) => track::track(&options).await,
             Verb::Gc(options) => gc::gc(&options).await,
             Verb::Schema(options) => schema::schema(&options),
             Verb::Doctor(options) => doctor::doctor(&options).await,

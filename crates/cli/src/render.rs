@@ -109,6 +109,11 @@ pub(crate) fn question(verdict: &Verdict, question: &str) {
     eprint!("kennel: {}{question} ", self::verdict("", verdict));
 }
 
+/// A question in one line, on stderr.
+pub(crate) fn prompt(question: &str) {
+    eprint!("kennel: {} ", escape(question));
+}
+
 fn finding_lines(finding: &Finding) -> String {
     let mut text = format!("  what     {}\n", shorten(&escape(&finding.argv.join(" ")), 200));
     let _infallible = writeln!(text, "  why      {}", escape(&finding.reason));

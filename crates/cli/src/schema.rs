@@ -7,8 +7,9 @@ use crate::check::CheckReport;
 use crate::fault::Fault;
 use crate::render;
 use crate::start::StartReport;
+use crate::track::TrackAnswer;
 
-const NAMES: [&str; 12] = [
+const NAMES: [&str; 15] = [
     "outcome",
     "event",
     "task",
@@ -20,6 +21,9 @@ const NAMES: [&str; 12] = [
     "check",
     "gc",
     "doctor",
+    "tree",
+    "signal",
+    "track",
     "config",
 ];
 
@@ -52,6 +56,9 @@ fn named(name: &str) -> Option<Schema> {
         "start" => schema_for!(StartReport),
         "check" => schema_for!(CheckReport),
         "gc" => schema_for!(kennel::Collected),
+        "tree" => schema_for!(kennel::tree::Tree),
+        "signal" => schema_for!(kennel::tree::TreeSignalReport),
+        "track" => schema_for!(TrackAnswer),
         "doctor" => schema_for!(kennel::Probe),
         "config" => kennel::config::config_schema(),
         _ => return None,

@@ -26,6 +26,7 @@ pub(crate) mod source;
 pub(crate) mod sys;
 pub(crate) mod task;
 pub(crate) mod text;
+pub mod tree;
 pub(crate) mod watch;
 
 pub use check::{Answer, PolicyChoice};

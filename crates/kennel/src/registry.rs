@@ -250,7 +250,7 @@ pub(crate) fn kill_tagged(record: &Record) -> Vec<i32> {
     left.into_iter().filter(|id| is_alive(*id)).map(|id| id.pid).collect()
 }
 
-fn tagged(tag: u64, not_before: u64) -> Vec<ProcId> {
+pub(crate) fn tagged(tag: u64, not_before: u64) -> Vec<ProcId> {
     let mut pids = Vec::new();
     let _what_was_read_counts = proctree::all_pids(&mut pids);
     pids.into_iter()

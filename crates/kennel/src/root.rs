@@ -12,6 +12,7 @@ use crate::places::Places;
 use crate::registry::{self, Collected, Found, Registry};
 use crate::session::SessionBuilder;
 use crate::task::Task;
+use crate::tree::{Tree, tree_of_task};
 
 /// A supervisor that lets nobody in by then is taken for stopped.
 const CONNECT_WITHIN: Duration = Duration::from_secs(1);
@@ -114,6 +115,17 @@ impl Kennel {
         let record = record.map_err(|source| Error::Record { id: id.clone(), source })?;
         let line = if record.is_final() { None } else { Self::connect(dir).await };
         Ok(Task::found(id, line, self.registry.clone()))
+    }
+
+    /// The living members of the task whose id is or begins with `id`: what descends from its supervisor, and whoever
+    /// else carries its tag.
+    ///
+    /// # Errors
+    /// As [`Kennel::task`].
+    pub fn tree(&self, id: &str) -> Result<Tree> {
+        let Found { id, record, .. } = self.registry.find(id)?;
+        let record = record.map_err(|source| Error::Record { id, source })?;
+        Ok(tree_of_task(&record, registry::own_origin().as_ref()))
     }
 
     /// A line to a task's supervisor, if it can be had soon.

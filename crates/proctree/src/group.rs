@@ -89,6 +89,15 @@ pub fn list_group_members(leader: impl Into<Leader>) -> LiveMembers {
 /// # Platform
 /// Linux. Elsewhere `supported` is false.
 pub fn signal_group(leader: impl Into<Leader>, signal: Signal) -> SignalReport {
+    signal_group_except(leader, signal, &|_| false)
+}
+
+/// The same, but for those members for which `spare` says true: they are in [`SignalReport::spared`].
+pub fn signal_group_except(
+    leader: impl Into<Leader>,
+    signal: Signal,
+    spare: &dyn Fn(ProcId) -> bool,
+) -> SignalReport {
     let Some(first) = look(leader.into()) else { return SignalReport::default() };
     let Trust::Trusted(kin) = first.trust else {
         let skipped = first.living.iter().map(|member| member.id.pid).collect();
@@ -97,7 +106,7 @@ pub fn signal_group(leader: impl Into<Leader>, signal: Signal) -> SignalReport {
     // Members stay members when their parents have been killed under them; zombies still hold the id of their group.
     let (mut known, mut living, mut stopping) = (first.members, first.living, first.stopping);
     let mut first_time = true;
-    let mut report = signal_all(signal, &mut || {
+    let mut report = signal_all(signal, spare, &mut || {
         if !std::mem::take(&mut first_time)
             && let Ok(snapshot) = Snapshot::take()
         {

@@ -30,7 +30,7 @@ mod track;
 mod walk;
 
 pub use closure::{Reason, Related, Rules, closure};
-pub use group::{Leader, LiveMembers, list_group_members, signal_group};
+pub use group::{Leader, LiveMembers, list_group_members, signal_group, signal_group_except};
 pub use host::{HostId, host_id};
 pub use identity::{Liveness, ProcId, liveness, proc_id};
 pub use parse::stat::{Stat, parse_stat};

@@ -20,11 +20,16 @@ pub struct SignalReport {
     pub gone: Vec<i32>,
     /// Not signalled, because their identity could not be verified.
     pub skipped: Vec<i32>,
+    /// Not signalled, because the caller excepted them.
+    pub spared: Vec<i32>,
     /// False where the platform cannot list processes: nothing was signalled.
     pub supported: bool,
     /// False where a member can have been missed.
     pub complete: bool,
 }
+
+/// True for a member that is not to be signalled.
+pub(crate) type Spare<'a> = &'a dyn Fn(ProcId) -> bool;
 
 /// The members of one look.
 #[derive(Debug, Default)]
@@ -49,11 +54,15 @@ pub(crate) enum Stopping {
 /// SIGKILL is preceded by SIGSTOP where that is harmless, both repeated until a listing brings nobody new: what is
 /// stopped cannot fork, so the list becomes final unless a member wakes others. Other signals go once to whoever is
 /// there: what a member starts in answer to SIGTERM is its clean-up. The calling process itself is never signalled.
-pub(crate) fn signal_all(signal: Signal, list: &mut dyn FnMut() -> Listing) -> SignalReport {
+pub(crate) fn signal_all(
+    signal: Signal,
+    spare: Spare<'_>,
+    list: &mut dyn FnMut() -> Listing,
+) -> SignalReport {
     let mut report = SignalReport { supported: true, complete: true, ..SignalReport::default() };
     let mut reached = HashSet::new();
     if Some(signal) != sys::KILL {
-        round(signal, &list().ids, &mut reached, &mut report);
+        round(signal, spare, &list().ids, &mut reached, &mut report);
         return report;
     }
     if let Some(stop) = sys::STOP {
@@ -62,22 +71,32 @@ pub(crate) fn signal_all(signal: Signal, list: &mut dyn FnMut() -> Listing) -> S
         for _ in 0..ROUNDS_MAX {
             let listing = list();
             if listing.stopping == Stopping::HurtsOthers
-                || !round(stop, &listing.ids, &mut stopped, &mut unreported)
+                || !round(stop, spare, &listing.ids, &mut stopped, &mut unreported)
             {
                 break;
             }
         }
     }
-    let everybody = (0..ROUNDS_MAX).any(|_| !round(signal, &list().ids, &mut reached, &mut report));
+    let everybody = (0..ROUNDS_MAX).any(|_| !round(signal, spare, &list().ids, &mut reached, &mut report));
     report.complete = everybody;
     report
 }
 
 /// True if there was somebody new.
-fn round(signal: Signal, ids: &[ProcId], reached: &mut HashSet<ProcId>, report: &mut SignalReport) -> bool {
+fn round(
+    signal: Signal,
+    spare: Spare<'_>,
+    ids: &[ProcId],
+    reached: &mut HashSet<ProcId>,
+    report: &mut SignalReport,
+) -> bool {
     let before = reached.len();
     for &id in ids {
         if id.pid <= 1 || id.pid == sys::own_pid() || !reached.insert(id) {
+            continue;
+        }
+        if spare(id) {
+            report.spared.push(id.pid);
             continue;
         }
         let list = match signal_checked(id, signal) {

@@ -19,5 +19,6 @@ mod same_as_bash;
 mod shapes;
 mod stdin;
 mod terminal;
+mod trees;
 mod verdict;
 mod wrapper;

@@ -16,6 +16,7 @@ use table::Look;
 
 use crate::PidFd;
 use crate::group::{Leader, LiveMembers};
+use crate::identity::ProcId;
 use crate::sweep::{SignalReport, signal_all};
 use crate::sys::{self, Signal, Waker, Woken};
 
@@ -93,11 +94,16 @@ impl Tracker {
     /// Each is reached by identity, none as part of a group. SIGKILL stops first, where no outsider shares a group with
     /// members, and repeats until a sample brings nobody new; other signals go once to everybody.
     pub fn signal(&self, signal: Signal) -> SignalReport {
+        self.signal_except(signal, &|_| false)
+    }
+
+    /// The same, but for those members for which `spare` says true: they are in [`SignalReport::spared`].
+    pub fn signal_except(&self, signal: Signal, spare: &dyn Fn(ProcId) -> bool) -> SignalReport {
         let mut state = self.shared.state();
         if !state.is_supported() {
             return SignalReport::default();
         }
-        let mut report = signal_all(signal, &mut || state.list());
+        let mut report = signal_all(signal, spare, &mut || state.list());
         report.complete &= state.living().complete;
         report
     }

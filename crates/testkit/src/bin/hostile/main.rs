@@ -30,8 +30,13 @@ pub(crate) struct Orders {
 impl Orders {
     /// The habit is in place: say so, once.
     pub(crate) fn ready(&self) {
+        self.say(std::process::id());
+    }
+
+    /// The same with another number than our pid.
+    pub(crate) fn say(&self, number: impl std::fmt::Display) {
         if let Some(fifo) = &self.ready {
-            talk::write_all(fifo, format!("{}\n", std::process::id()).as_bytes());
+            talk::write_all(fifo, format!("{number}\n").as_bytes());
         }
     }
 
@@ -85,6 +90,7 @@ fn main() {
         b"kill-parent" => odd::kill_parent(&orders),
         b"stopped" => odd::stopped(&orders),
         b"traced" => odd::traced(&orders),
+        b"reuse" => odd::reuse(&orders),
         b"as-host" => odd::as_host(&orders),
         b"closed-output" => odd::closed_output(&orders),
         b"chatty" => talk::chatty(&orders),

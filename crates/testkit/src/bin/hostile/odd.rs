@@ -82,3 +82,35 @@ pub(crate) fn closed_output(orders: &Orders) {
     orders.ready();
     sys::hold()
 }
+
+/// `reuse PID START`: a bystander on the pid of a process that has gone, which was born at START (clock ticks since
+/// boot). Says the pid, or 0 where that is not permitted, and stays for as long as it lives.
+pub(crate) fn reuse(orders: &Orders) {
+    let pid = i32::try_from(orders.number(0, 0)).unwrap_or(0);
+    let dead = orders.text(1, "");
+    loop {
+        match sys::fork_with_pid(pid) {
+            Some(Side::Child) => {
+                new_session();
+                sys::hold()
+            }
+            // A start time has a tick of 10 ms: within it the two could not be told apart.
+            Some(Side::Parent(child)) if start_of(child).as_deref() == dead.to_str() => {
+                sys::send(child, libc::SIGKILL);
+                sys::reap(child);
+            }
+            Some(Side::Parent(child)) => {
+                orders.say(child);
+                sys::reap(child);
+                return;
+            }
+            None => return orders.say(0),
+        }
+    }
+}
+
+/// Field 22 of the stat line; our own children have no blank in their names.
+fn start_of(pid: i32) -> Option<String> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.split_ascii_whitespace().nth(21).map(ToOwned::to_owned)
+}

@@ -65,6 +65,28 @@ pub(crate) fn try_clone(flags: c_int) -> Option<Side> {
     }
 }
 
+/// Fork a child that holds this very pid. `None` where that is not permitted (it takes `CAP_CHECKPOINT_RESTORE`) or
+/// the pid is somebody's.
+pub(crate) fn fork_with_pid(pid: c_int) -> Option<Side> {
+    // SAFETY: alarm takes a number and touches no memory of ours.
+    let left = unsafe { libc::alarm(0) }.max(1);
+    let wanted = [pid];
+    // SAFETY: clone_args is plain data, for which all zeroes is a value.
+    let mut args: libc::clone_args = unsafe { std::mem::zeroed() };
+    args.exit_signal = u64::try_from(libc::SIGCHLD).unwrap_or(0);
+    args.set_tid = wanted.as_ptr() as u64;
+    args.set_tid_size = 1;
+    // SAFETY: `args` and the pid that it points to live through the call; without CLONE_VM the child has its own memory.
+    let made = unsafe { libc::syscall(libc::SYS_clone3, &raw const args, size_of::<libc::clone_args>()) };
+    // SAFETY: as the first call.
+    unsafe { libc::alarm(left) };
+    match c_int::try_from(made) {
+        Ok(0) => Some(Side::Child),
+        Ok(child) if child > 0 => Some(Side::Parent(child)),
+        _ => None,
+    }
+}
+
 /// End without flushing or unwinding, as a forked child should.
 pub(crate) fn leave(code: c_int) -> ! {
     // SAFETY: _exit does not return and runs no code of ours.
