@@ -66,7 +66,7 @@ impl Default for Check {
 pub(crate) struct Cleared<'r> {
     request: &'r Request,
     cwd: PathBuf,
-    notice: Option<Notice>,
+    notices: Vec<Notice>,
 }
 
 impl Cleared<'_> {
@@ -79,9 +79,9 @@ impl Cleared<'_> {
         &self.cwd
     }
 
-    /// What is to be recorded about the check; nothing where it allowed the command.
-    pub(crate) fn notice(&self) -> Option<Notice> {
-        self.notice.clone()
+    /// What is to be recorded about the check and the directory; nothing where all is as asked.
+    pub(crate) fn notices(&self) -> &[Notice] {
+        &self.notices
     }
 }
 
@@ -94,18 +94,18 @@ pub(crate) fn clear<'r>(request: &'r Request, terms: &SessionTerms) -> Result<Cl
         let hint = "say in a few words what it is for (--description TEXT)".to_owned();
         return Err(Error::BadRequest { what, hint });
     }
-    let cwd = working_directory(request, terms)?;
+    let (cwd, moved) = working_directory(request, terms)?;
     let notice = match terms.check.choice {
         PolicyChoice::Off => Some(Notice::Unchecked),
         PolicyChoice::On => admit(request, verdict(request, terms, &cwd), terms)?,
     };
-    Ok(Cleared { request, cwd, notice })
+    Ok(Cleared { request, cwd, notices: notice.into_iter().chain(moved).collect() })
 }
 
 /// The verdict alone.
 pub(crate) fn judge(request: &Request, terms: &SessionTerms) -> Result<Option<Verdict>> {
     check_input(request)?;
-    let cwd = working_directory(request, terms)?;
+    let (cwd, _said_when_it_runs) = working_directory(request, terms)?;
     Ok((terms.check.choice == PolicyChoice::On).then(|| verdict(request, terms, &cwd)))
 }
 
@@ -138,7 +138,7 @@ fn verdict(request: &Request, terms: &SessionTerms, cwd: &Path) -> Verdict {
     let home = home(request, terms);
     let (cwd, home) = (cwd.to_string_lossy(), home.to_string_lossy());
     // An agent works where its session was opened, wherever a single command runs.
-    let workspace = (terms.door == Door::Agent).then(|| terms.cwd.to_string_lossy());
+    let workspace = (terms.door == Door::Agent).then(|| terms.whereabouts.root().to_string_lossy());
     let check = |command: policy::Command<'_>| {
         let workspace = workspace.as_deref();
         terms.check.policy.check(&policy::Request { command, cwd: &cwd, home: &home, workspace })
@@ -175,7 +175,7 @@ fn home(request: &Request, terms: &SessionTerms) -> OsString {
         env.iter().rev().find(|(name, _)| name == "HOME").map(|(_, home)| home.clone())
     };
     named(&request.env)
-        .or_else(|| named(&terms.env))
+        .or_else(|| named(&terms.environment.variables))
         .filter(|home| Path::new(home).is_absolute())
         .or_else(|| crate::places::account_home().map(PathBuf::into_os_string))
         .unwrap_or_else(|| "/".into())

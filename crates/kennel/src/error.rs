@@ -68,6 +68,29 @@ pub enum Error {
         #[source]
         source: io::Error,
     },
+    /// What is known of a session on disk cannot be read or written.
+    #[error("{doing} the session {id}: {source}")]
+    SessionFile {
+        /// Which session.
+        id: String,
+        /// What was being done.
+        doing: &'static str,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// No session has this name.
+    #[error("no session is named {id:?}")]
+    UnknownSession {
+        /// The name.
+        id: String,
+    },
+    /// As many tasks run as are allowed.
+    #[error("{what}")]
+    Quota {
+        /// Which limit, and where it stands.
+        what: String,
+    },
     /// `kennel::init()` was not called and no binary was named.
     #[error("kennel::init() was not called at the start of main, and no kennel binary was named")]
     NotInitialised,
@@ -127,6 +150,10 @@ impl Error {
             Self::UnknownTask { .. } => {
                 "kennel tasks --all (TaskList) shows the tasks that are known".to_owned()
             }
+            Self::UnknownSession { .. } => "kennel session list shows the sessions that are known".to_owned(),
+            Self::Quota { .. } => {
+                "end a task that is not needed (kennel tasks, kennel kill ID), or raise the limit".to_owned()
+            }
             Self::AmbiguousTask { .. } => "give more characters of the id".to_owned(),
             Self::StateDir { .. } => "set KENNEL_STATE_DIR to a directory that only you can write".to_owned(),
             Self::Denied { verdict, .. } => remedy(verdict)?,
@@ -152,6 +179,9 @@ impl Error {
             Self::MalformedId { .. } => "malformed_id",
             Self::StateDir { .. } => "state_dir",
             Self::Record { .. } => "record",
+            Self::SessionFile { .. } => "session_file",
+            Self::UnknownSession { .. } => "unknown_session",
+            Self::Quota { .. } => "quota",
             Self::NotInitialised => "not_initialised",
             Self::Guard { .. } => "guard",
             Self::KeeperGone { .. } => "keeper_gone",

@@ -46,6 +46,8 @@ pub struct ForkedGuard {
 pub(crate) struct Told {
     pub(crate) failed: HashMap<u32, i32>,
     pub(crate) crashed: HashMap<u32, i32>,
+    /// The session was closed and nothing of it lives but so many tasks that are kept.
+    pub(crate) settled: Option<u32>,
     pub(crate) closed: bool,
 }
 
@@ -128,23 +130,36 @@ impl GuardLine {
         writable.async_io(Interest::WRITABLE, |socket| send(socket, datagram, Some(task.as_fd()))).await
     }
 
-    /// Closes the line: the guard ends every task that is not kept. Waits until the guard itself has gone.
+    /// Closes the session: the guard ends every task that is not kept. Waits until it says so, or has gone.
     pub(crate) async fn close(mut self, deadline: crate::clock::Deadline) -> bool {
+        let _gone_already = send(self.socket.get_ref(), &ToGuard::Close.encode(), None);
+        let pidfd = self.pidfd.take().and_then(|pidfd| async_fd(pidfd, Interest::READABLE).ok());
+        let (child, pid) = (self.child.take(), self.pid);
+        let mut told = self.told.clone();
+        let kept = tokio::select! {
+            told = told.wait_for(|told| told.settled.is_some() || told.closed) => told.ok().and_then(|told| told.settled),
+            () = deadline.passed() => None,
+        };
         self.listener.abort();
         let _stopped = (&mut self.listener).await;
-        let (pidfd, child, pid) = (self.pidfd.take(), self.child.take(), self.pid);
         drop(self);
-        let Some(pidfd) = pidfd.and_then(|pidfd| async_fd(pidfd, Interest::READABLE).ok()) else {
-            return false;
+        let gone = async move {
+            if let Some(pidfd) = pidfd
+                && pidfd.readable().await.is_ok()
+            {
+                reap(child, pid);
+            }
         };
-        let gone = tokio::select! {
-            ready = pidfd.readable() => ready.is_ok(),
-            () = deadline.passed() => false,
-        };
-        if gone {
-            reap(child, pid);
+        if kept.is_some_and(|kept| kept > 0) {
+            // It lives on with them. When it goes and this program is still there, no zombie is to stay.
+            tokio::spawn(gone);
+        } else {
+            tokio::select! {
+                () = gone => {}
+                () = deadline.passed() => return false,
+            }
         }
-        gone
+        kept.is_some()
     }
 }
 
@@ -176,6 +191,7 @@ async fn listen(socket: Arc<AsyncFd<OwnedFd>>, publish: watch::Sender<Told>) {
                 publish.send_modify(|told| match FromGuard::decode(&bytes) {
                     Some(FromGuard::Failed { number, errno }) => drop(told.failed.insert(number, errno)),
                     Some(FromGuard::Crashed { number, status }) => drop(told.crashed.insert(number, status)),
+                    Some(FromGuard::Settled { kept }) => told.settled = Some(kept),
                     None => {}
                 });
             }

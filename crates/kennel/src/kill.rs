@@ -72,6 +72,11 @@ impl Kill {
         self
     }
 
+    pub(crate) fn by_session_end(mut self) -> Self {
+        self.by = StoppedBy::Session;
+        self
+    }
+
     pub(crate) fn order(&self) -> KillOrder {
         KillOrder {
             signal: self.signal,

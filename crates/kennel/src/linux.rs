@@ -3,6 +3,7 @@
 pub(crate) mod check;
 pub(crate) mod clock;
 pub mod config;
+pub(crate) mod environ;
 pub(crate) mod error;
 pub(crate) mod feed;
 pub(crate) mod guard;
@@ -22,6 +23,7 @@ pub(crate) mod registry;
 pub(crate) mod request;
 pub(crate) mod root;
 pub(crate) mod session;
+pub(crate) mod shell;
 pub(crate) mod source;
 pub(crate) mod sys;
 pub(crate) mod task;
@@ -31,6 +33,7 @@ pub(crate) mod watch;
 
 pub use check::{Answer, PolicyChoice};
 pub use config::{Config, ConfigError};
+pub use environ::{SECRET_NAMES, ScrubEnv};
 pub use error::{Error, Result};
 pub use feed::{Event, EventBody, EventStream, Feed, GapNotice, News, NoticeBody, Pace, Scope, StreamName};
 pub use guard::{ForkedGuard, GuardStart};
@@ -53,6 +56,9 @@ pub use request::{
     Stdin, Survivors, TERMINAL_SIZE_DEFAULT, TerminalSize, Timeout,
 };
 pub use root::{Builder, Kennel};
-pub use session::{Door, Session, SessionBuilder, TIMEOUT_DEFAULT, TIMEOUT_MAX_DEFAULT};
+pub use session::{
+    Door, Persist, Session, SessionBuilder, SessionClosed, SessionInfo, SessionList, SessionState,
+    TIMEOUT_DEFAULT, TIMEOUT_MAX_DEFAULT,
+};
 pub use supervisor::{signal_name, signal_number};
 pub use task::Task;

@@ -100,6 +100,9 @@ pub struct Protection {
     /// Why it is less than asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
+    /// What it was applied to: the names of variables that were taken out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub names: Vec<String>,
 }
 
 /// What the policy said about a command.

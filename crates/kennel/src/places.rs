@@ -90,10 +90,19 @@ pub fn account_home() -> Option<PathBuf> {
 }
 
 fn home_from_passwd(uid: u32) -> Option<PathBuf> {
+    passwd_field(uid, 5).map(PathBuf::from)
+}
+
+/// The user's login shell as `passwd(5)` has it.
+pub(crate) fn account_shell() -> Option<PathBuf> {
+    passwd_field(rustix::process::getuid().as_raw(), 6).map(PathBuf::from).filter(|shell| shell.is_absolute())
+}
+
+fn passwd_field(uid: u32, at: usize) -> Option<String> {
     let text = fs::read_to_string("/etc/passwd").ok()?;
     text.lines().find_map(|line| {
         let fields: Vec<&str> = line.split(':').collect();
-        (fields.get(2)?.parse() == Ok(uid)).then(|| PathBuf::from(fields.get(5).copied().unwrap_or("/")))
+        (fields.get(2)?.parse() == Ok(uid)).then(|| fields.get(at).copied().unwrap_or_default().to_owned())
     })
 }
 

@@ -2,19 +2,20 @@
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use policy::ShellForm;
-use supervisor::wire::{CommandSpec, Launch, OutputSpec, PROTOCOL, PlacementSpec, StdinSpec};
+use supervisor::wire::{CommandSpec, Dialect, Launch, OutputSpec, PROTOCOL, PlacementSpec, StdinSpec};
 use supervisor::{ByteStr, Inherited, Tag};
 
 use crate::check::Cleared;
+use crate::environ::{self, Variables};
 use crate::error::{Error, Result};
 use crate::id::{TaskId, random_text, random_u64};
 use crate::outcome::Notice;
 use crate::request::{Command, Output, Request, Stdin, Timeout};
-use crate::session::{Door, SessionTerms};
+use crate::session::{Door, SessionTerms, check_directory};
 
 /// Whether a call is waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,8 +32,8 @@ pub(crate) fn plan(cleared: &Cleared<'_>, terms: &SessionTerms, mode: Mode) -> R
     let id = TaskId::random()?;
     let token = random_text(16)?;
     let (timeout_ms, clamped) = timeout(request.timeout, terms, mode);
-    let env = environment(request, terms, &id, &token);
-    let has_bash_env = env.iter().any(|variable| variable.0.starts_with(b"BASH_ENV="));
+    let env = environment(cleared, terms, &id, &token);
+    let has_bash_env = environ::get(&env, "BASH_ENV").is_some();
     Ok(Launch {
         protocol: PROTOCOL,
         id: id.to_string(),
@@ -43,7 +44,10 @@ pub(crate) fn plan(cleared: &Cleared<'_>, terms: &SessionTerms, mode: Mode) -> R
         display: display(&request.command),
         description: request.description.clone(),
         cwd: ByteStr::from(cleared.cwd()),
-        env,
+        env: env
+            .iter()
+            .map(|(name, value)| ByteStr([name.as_bytes(), b"=", value.as_bytes()].concat()))
+            .collect(),
         inherited: (!terms.guard_is_fresh).then(|| Inherited::capture().into()),
         placement: request.terminal.map_or(PlacementSpec::OwnSession, PlacementSpec::Group),
         stdin: match request.stdin {
@@ -58,8 +62,8 @@ pub(crate) fn plan(cleared: &Cleared<'_>, terms: &SessionTerms, mode: Mode) -> R
         },
         timeout_ms,
         on_timeout: request.on_timeout,
-        survivors: request.survivors,
-        on_owner_exit: request.on_owner_exit,
+        survivors: request.survivors.unwrap_or(terms.survivors),
+        on_owner_exit: request.on_owner_exit.unwrap_or(terms.on_owner_exit),
         grace_ms: u64::try_from(request.grace.as_millis()).unwrap_or(u64::MAX),
         output_cap_bytes: request.output_cap_bytes.unwrap_or(terms.settings.output_cap.value.0),
         volatile_dir: terms.places.volatile.as_ref().map(ByteStr::from),
@@ -67,7 +71,12 @@ pub(crate) fn plan(cleared: &Cleared<'_>, terms: &SessionTerms, mode: Mode) -> R
         durable: mode == Mode::Background,
         cancel_on_disconnect: mode == Mode::Foreground,
         owner_pid: terms.owner_pid,
-        notices: clamped.into_iter().chain(cleared.notice()).collect(),
+        notices: clamped
+            .into_iter()
+            .chain(cleared.notices().iter().cloned())
+            .chain(terms.notices.iter().cloned())
+            .chain(scrubbed(request, terms))
+            .collect(),
         terminal: request.pty,
     })
 }
@@ -121,32 +130,41 @@ fn check_command(command: &Command) -> Result<()> {
     Ok(())
 }
 
-pub(crate) fn working_directory(request: &Request, terms: &SessionTerms) -> Result<PathBuf> {
-    let cwd = request.cwd.as_ref().map_or_else(|| terms.cwd.clone(), |cwd| terms.cwd.join(cwd));
-    let hint = "give an existing directory that you may enter";
-    match std::fs::metadata(&cwd) {
-        Ok(meta) if meta.is_dir() => Ok(cwd),
-        Ok(_) => Err(bad(format!("the working directory {} is not a directory", cwd.display()), hint)),
-        Err(error) => Err(bad(format!("the working directory {}: {error}", cwd.display()), hint)),
-    }
+/// Where the command runs, and what is to be said about that.
+pub(crate) fn working_directory(
+    request: &Request,
+    terms: &SessionTerms,
+) -> Result<(PathBuf, Option<Notice>)> {
+    let (start, notice) = terms.whereabouts.start();
+    let (cwd, notice) = match &request.cwd {
+        Some(cwd) if cwd.is_absolute() => (cwd.clone(), None),
+        Some(cwd) => (start.join(cwd), notice),
+        None => (start, notice),
+    };
+    check_directory("the working directory", &cwd)?;
+    Ok((cwd, notice))
 }
 
-fn environment(request: &Request, terms: &SessionTerms, id: &TaskId, token: &str) -> Vec<ByteStr> {
-    let mut env: Vec<(&OsStr, &OsStr)> =
-        terms.env.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str())).collect();
-    for (name, value) in &request.env {
-        env.retain(|(known, _)| known != name);
-        env.push((name, value));
+fn environment(cleared: &Cleared<'_>, terms: &SessionTerms, id: &TaskId, token: &str) -> Variables {
+    let mut env = terms.environment.variables.clone();
+    environ::point_pwd(&mut env, cleared.cwd());
+    for (name, value) in &cleared.request().env {
+        environ::set(&mut env, name, value);
     }
-    if request.pty.is_some() && request.env.iter().all(|(name, _)| name != "TERM") {
+    if cleared.request().pty.is_some() && cleared.request().env.iter().all(|(name, _)| name != "TERM") {
         // The terminal is ours, and so is what it understands; its size is the kernel's to tell.
-        env.retain(|(name, _)| !["TERM", "COLUMNS", "LINES"].iter().any(|ours| name == ours));
-        env.push((OsStr::new("TERM"), OsStr::new("xterm-256color")));
+        env.retain(|(name, _)| !["COLUMNS", "LINES"].iter().any(|ours| name == ours));
+        environ::set(&mut env, OsStr::new("TERM"), OsStr::new("xterm-256color"));
     }
-    let marker = format!("{id}:{token}");
-    env.retain(|(name, _)| *name != "KENNEL_TASK");
-    env.push((OsStr::new("KENNEL_TASK"), OsStr::new(&marker)));
-    env.into_iter().map(|(name, value)| ByteStr([name.as_bytes(), b"=", value.as_bytes()].concat())).collect()
+    environ::set(&mut env, OsStr::new("KENNEL_TASK"), OsStr::new(&format!("{id}:{token}")));
+    env
+}
+
+/// What the doors did to the environment, but for what this request sets itself.
+fn scrubbed(request: &Request, terms: &SessionTerms) -> Option<Notice> {
+    let set = |name: &String| request.env.iter().any(|(known, _)| known.to_str() == Some(name));
+    let names = terms.environment.scrubbed.as_ref()?.iter().filter(|name| !set(name)).cloned().collect();
+    Some(Notice::Scrubbed { names })
 }
 
 fn check_variable(name: &OsStr, value: &OsStr) -> Result<()> {
@@ -193,9 +211,11 @@ fn command(command: &Command, terms: &SessionTerms, has_bash_env: bool) -> Resul
     match command {
         Command::Argv(argv) => Ok(CommandSpec::Argv(argv.iter().map(ByteStr::from).collect())),
         Command::Shell(line) => {
-            let form = shell_form(line, has_bash_env);
+            let shell = terms.shell.as_ref().ok_or_else(no_shell)?;
+            let form = shell_form(line, has_bash_env || shell.dialect != Dialect::Bash);
             Ok(CommandSpec::Shell {
-                shell: ByteStr::from(terms.shell.as_ref().ok_or_else(no_shell)?),
+                shell: ByteStr::from(&shell.file),
+                dialect: shell.dialect,
                 line: ByteStr::from(line),
                 wrapped: form == ShellForm::Wrapped,
                 cwd_unknown: form == ShellForm::BareCwdUnknown,
@@ -204,21 +224,11 @@ fn command(command: &Command, terms: &SessionTerms, has_bash_env: bool) -> Resul
     }
 }
 
-/// A `BASH_ENV` of the user's own stays in charge: no report then, and the directory is not known where it could change.
-fn shell_form(line: &OsStr, has_bash_env: bool) -> ShellForm {
+/// A `BASH_ENV` of the user's own stays in charge, and other shells have none: no report then, and the directory is not
+/// known where it could change.
+fn shell_form(line: &OsStr, without_report: bool) -> ShellForm {
     let form = line.to_str().map_or(ShellForm::Wrapped, policy::shell_form);
-    if has_bash_env && form == ShellForm::Wrapped { ShellForm::BareCwdUnknown } else { form }
-}
-
-/// The first bash of a `PATH`, else of the usual places.
-pub(crate) fn find_shell(env: &[(OsString, OsString)]) -> Option<PathBuf> {
-    let path =
-        env.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.clone()).unwrap_or_default();
-    std::env::split_paths(&path)
-        .chain(["/bin", "/usr/bin", "/usr/local/bin"].map(PathBuf::from))
-        .filter(|directory| directory.is_absolute())
-        .map(|directory| directory.join("bash"))
-        .find(|file| is_executable(file))
+    if without_report && form == ShellForm::Wrapped { ShellForm::BareCwdUnknown } else { form }
 }
 
 fn no_shell() -> Error {
@@ -226,10 +236,6 @@ fn no_shell() -> Error {
         why: "no bash in PATH, /bin, /usr/bin or /usr/local/bin can be executed".to_owned(),
         exit_code: 125,
     }
-}
-
-fn is_executable(file: &Path) -> bool {
-    rustix::fs::access(file, rustix::fs::Access::EXEC_OK).is_ok() && file.is_file()
 }
 
 /// The command as people read it.

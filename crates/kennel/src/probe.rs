@@ -98,8 +98,9 @@ fn tag() -> Finding {
 }
 
 fn shell() -> Finding {
-    let shell = crate::plan::find_shell(&[]);
-    let seen = shell.as_ref().map_or_else(|| "no bash found".to_owned(), |path| path.display().to_string());
+    let shell = crate::shell::Shell::bash(&Vec::new());
+    let seen =
+        shell.as_ref().map_or_else(|| "no bash found".to_owned(), |shell| shell.file.display().to_string());
     finding("bash", shell.is_some(), seen, "command lines are run by it")
 }
 

@@ -66,8 +66,8 @@ pub struct Request {
     pub(crate) env: Vec<(OsString, OsString)>,
     pub(crate) timeout: Timeout,
     pub(crate) on_timeout: OnTimeout,
-    pub(crate) survivors: Survivors,
-    pub(crate) on_owner_exit: OnOwnerExit,
+    pub(crate) survivors: Option<Survivors>,
+    pub(crate) on_owner_exit: Option<OnOwnerExit>,
     pub(crate) stdin: Stdin,
     pub(crate) output: Output,
     pub(crate) terminal: Option<i32>,
@@ -105,8 +105,8 @@ impl Request {
             env: Vec::new(),
             timeout: Timeout::default(),
             on_timeout: OnTimeout::default(),
-            survivors: Survivors::default(),
-            on_owner_exit: OnOwnerExit::default(),
+            survivors: None,
+            on_owner_exit: None,
             stdin: Stdin::default(),
             output: Output::default(),
             terminal: None,
@@ -125,7 +125,7 @@ impl Request {
         self
     }
 
-    /// Working directory; relative ones start at the session's.
+    /// Working directory of this call, which then leaves the session where it is; relative ones start at the session's.
     pub fn cwd(mut self, directory: impl AsRef<Path>) -> Self {
         self.cwd = Some(directory.as_ref().to_owned());
         self
@@ -155,15 +155,15 @@ impl Request {
         self
     }
 
-    /// What becomes of processes that outlive the command.
+    /// What becomes of processes that outlive the command; by default as the session says.
     pub fn survivors(mut self, choice: Survivors) -> Self {
-        self.survivors = choice;
+        self.survivors = Some(choice);
         self
     }
 
-    /// What the end of this process does to the task.
+    /// What the owner's end does to the task; by default as the session says.
     pub fn on_owner_exit(mut self, choice: OnOwnerExit) -> Self {
-        self.on_owner_exit = choice;
+        self.on_owner_exit = Some(choice);
         self
     }
 

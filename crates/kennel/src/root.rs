@@ -167,6 +167,14 @@ fn add_ports(tasks: &mut [TaskInfo]) {
 }
 
 impl Kennel {
+    pub(crate) fn places(&self) -> &Places {
+        &self.places
+    }
+
+    pub(crate) fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
     pub(crate) fn volatile_dir(&self) -> Option<&Path> {
         self.places.volatile.as_deref()
     }

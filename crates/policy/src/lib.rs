@@ -33,5 +33,5 @@ mod verdict;
 pub use config::{ConfigError, KEYS, LayerKind, closest, config_schema};
 pub use form::{ShellForm, shell_form};
 pub use policy::{Command, Policy, Request};
-pub use rules::rules_page;
+pub use rules::{glob, rules_page};
 pub use verdict::{Decision, Finding, Verdict};

@@ -25,6 +25,8 @@ pub enum ToGuard {
         /// The host's number for it.
         number: u32,
     },
+    /// The session is closed: end every task that is not kept, whoever owns them, and say when that is done.
+    Close,
 }
 
 /// Guard to host.
@@ -43,6 +45,11 @@ pub enum FromGuard {
         number: u32,
         /// Its raw wait status.
         status: i32,
+    },
+    /// The answer to [`ToGuard::Close`]: nothing lives but what is kept.
+    Settled {
+        /// So many tasks are kept; without any the guard ends now.
+        kept: u32,
     },
 }
 
@@ -74,6 +81,7 @@ impl ToGuard {
         match self {
             Self::Hello { protocol, owner_pid } => pack([1, protocol, owner_pid.cast_unsigned()]),
             Self::Spawn { number } => pack([2, number, 0]),
+            Self::Close => pack([3, 0, 0]),
         }
     }
 
@@ -82,6 +90,7 @@ impl ToGuard {
         match unpack(bytes)? {
             [1, protocol, owner] => Some(Self::Hello { protocol, owner_pid: owner.cast_signed() }),
             [2, number, _] => Some(Self::Spawn { number }),
+            [3, ..] => Some(Self::Close),
             _ => None,
         }
     }
@@ -93,6 +102,7 @@ impl FromGuard {
         match self {
             Self::Failed { number, errno } => pack([1, number, errno.cast_unsigned()]),
             Self::Crashed { number, status } => pack([2, number, status.cast_unsigned()]),
+            Self::Settled { kept } => pack([3, kept, 0]),
         }
     }
 
@@ -101,6 +111,7 @@ impl FromGuard {
         match unpack(bytes)? {
             [1, number, errno] => Some(Self::Failed { number, errno: errno.cast_signed() }),
             [2, number, status] => Some(Self::Crashed { number, status: status.cast_signed() }),
+            [3, kept, _] => Some(Self::Settled { kept }),
             _ => None,
         }
     }

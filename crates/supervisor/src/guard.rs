@@ -27,6 +27,8 @@ use crate::wire::PROTOCOL;
 const SUPERVISORS_MAX: usize = 8192;
 /// A supervisor that has not acknowledged the owner's death by then is killed, and its tree swept.
 const ACKNOWLEDGE_MS: u64 = 1000;
+/// Pause between looks at the words of supervisors while a session is being closed; for [`ACKNOWLEDGE_MS`] at most.
+const LOOK_PAUSE_MS: u64 = 2;
 
 /// How the guard stands to the caller's terminal and descriptors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,6 +76,8 @@ struct Child {
 #[derive(Debug)]
 struct Guard {
     socket: Option<OwnedFd>,
+    /// The host has closed the session and waits for the word that nothing lives but what is kept.
+    farewell: Option<OwnedFd>,
     options: GuardOptions,
     owner: Option<OwnedFd>,
     owner_ref: Option<ProcRef>,
@@ -160,6 +164,7 @@ impl Guard {
         let own = i32::try_from(std::process::id()).unwrap_or(0);
         Ok(Self {
             socket: Some(socket),
+            farewell: None,
             owner: None,
             owner_ref: None,
             bound_elsewhere: false,
@@ -205,6 +210,7 @@ impl Guard {
             self.sweep_orphans();
         }
         self.enforce_acknowledgement();
+        self.say_settled();
     }
 
     fn wait(&self) -> Ready {
@@ -216,8 +222,11 @@ impl Guard {
         polled.extend(
             self.children.iter().filter_map(|child| Some(PollFd::new(child.pidfd.as_ref()?, PollFlags::IN))),
         );
+        // The words of kept tasks wake nobody; for as long as somebody waits for them they are looked at.
+        let look = self.farewell.as_ref().and(self.acknowledge_by);
+        let look = look.map(|by| by.min(clock::monotonic_ms() + LOOK_PAUSE_MS));
         let deadline =
-            [self.sweep.as_ref().map(Sweep::due_ms), self.acknowledge_by].into_iter().flatten().min();
+            [self.sweep.as_ref().map(Sweep::due_ms), self.acknowledge_by, look].into_iter().flatten().min();
         let timeout = deadline.map(|at| {
             let left = at.saturating_sub(clock::monotonic_ms());
             Timespec {
@@ -256,6 +265,10 @@ impl Guard {
                             let _made_when_needed_then = self.make_spare();
                         }
                         Some(ToGuard::Spawn { number }) => self.spawn(number, fd),
+                        Some(ToGuard::Close) => {
+                            self.farewell = self.socket.take();
+                            return self.owner_gone();
+                        }
                         _ => return self.owner_gone(),
                     }
                 }
@@ -358,6 +371,21 @@ impl Guard {
         }
         for child in &self.children {
             sys::signal_own_child(child.pid, libc::SIGCONT);
+        }
+    }
+
+    /// Answers a host that has closed the session, once nothing lives but what is kept.
+    fn say_settled(&mut self) {
+        let is_kept = |child: &&Child| {
+            self.words.word(child.slot).is_some_and(|word| word.load(Ordering::Acquire) == word::KEPT)
+        };
+        let tasks = self.children.iter().filter(|child| child.number.is_some());
+        let kept = tasks.clone().filter(is_kept).count();
+        if self.farewell.is_some() && self.sweep.is_none() && kept == tasks.count() {
+            let answer = FromGuard::Settled { kept: u32::try_from(kept).unwrap_or(u32::MAX) };
+            if let Some(socket) = self.farewell.take() {
+                let _the_host_is_gone = send(&socket, &answer.encode(), None);
+            }
         }
     }
 

@@ -202,6 +202,21 @@ pub enum Notice {
         /// Which.
         pid: i32,
     },
+    /// Variables that look like secrets were looked for, and these were taken out of the environment.
+    Scrubbed {
+        /// Their names.
+        names: Vec<String>,
+    },
+    /// The session's directory was gone; the command ran in the session's root.
+    CwdReset {
+        /// The directory that was.
+        gone: String,
+        /// Where the command ran.
+        used: String,
+    },
+    /// Written by a newer Kennel.
+    #[serde(other)]
+    Unknown,
 }
 
 /// A rule that a command matched.
@@ -375,6 +390,9 @@ pub enum CommandSpec {
     Shell {
         /// The shell's file.
         shell: ByteStr,
+        /// How it is spoken to.
+        #[serde(default)]
+        dialect: Dialect,
         /// The line.
         line: ByteStr,
         /// Whether the end report of DESIGN 5 is wanted.
@@ -384,6 +402,33 @@ pub enum CommandSpec {
     },
     /// A program and its arguments.
     Argv(Vec<ByteStr>),
+}
+
+/// How a shell is told to run one line and to read no start-up files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Dialect {
+    /// `bash --norc --noprofile -c LINE`.
+    #[default]
+    Bash,
+    /// `sh -c LINE`.
+    Posix,
+    /// `zsh -f -c LINE`.
+    Zsh,
+    /// `fish --no-config -c LINE`.
+    Fish,
+}
+
+impl Dialect {
+    /// Its options before `-c`.
+    pub fn options(self) -> &'static [&'static str] {
+        match self {
+            Self::Bash => &["--norc", "--noprofile"],
+            Self::Posix => &[],
+            Self::Zsh => &["-f"],
+            Self::Fish => &["--no-config"],
+        }
+    }
 }
 
 /// Session and group of the leader.

@@ -1,21 +1,20 @@
 //! What a session is opened with.
 
-use std::ffi::OsString;
-use std::os::fd::OwnedFd;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use proctree::PidFd;
+use supervisor::{OnOwnerExit, Survivors};
 
-use super::Session;
+use super::{Persist, Whereabouts};
 use crate::check::{Answer, AskHook, Check, PolicyChoice};
 use crate::config::{Config, Limit, Setting, Settings};
-use crate::error::{Error, Result};
-use crate::guard::{GuardLine, GuardStart};
-use crate::id::{check_name, random_text};
+use crate::environ::{self, EnvChoices, Environment, ScrubEnv};
+use crate::guard::GuardStart;
+use crate::outcome::Notice;
 use crate::places::Places;
-use crate::plan::find_shell;
+use crate::shell::Shell;
 
 /// For whom a session works (INTERFACES, "Doors and their defaults").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -37,10 +36,14 @@ pub const TIMEOUT_MAX_DEFAULT: Duration = Duration::from_secs(600);
 pub(crate) struct SessionTerms {
     pub(crate) session_id: String,
     pub(crate) door: Door,
-    pub(crate) cwd: PathBuf,
-    pub(crate) env: Vec<(OsString, OsString)>,
-    pub(crate) shell: Option<PathBuf>,
+    pub(crate) whereabouts: Whereabouts,
+    pub(crate) environment: Environment,
+    /// What the opening could not do as asked; said of every task.
+    pub(crate) notices: Vec<Notice>,
+    pub(crate) shell: Option<Shell>,
     pub(crate) settings: Settings,
+    pub(crate) survivors: Survivors,
+    pub(crate) on_owner_exit: OnOwnerExit,
     pub(crate) places: Places,
     pub(crate) owner_pid: i32,
     pub(crate) check: Check,
@@ -52,15 +55,20 @@ pub(crate) struct SessionTerms {
 #[derive(Debug)]
 #[must_use = "a session does not exist until it is opened"]
 pub struct SessionBuilder {
-    places: Places,
-    guard: GuardStart,
-    door: Door,
-    id: Option<String>,
-    cwd: Option<PathBuf>,
-    env: Option<Vec<(OsString, OsString)>>,
-    settings: Settings,
-    owner_pid: Option<i32>,
-    check: Check,
+    pub(super) places: Places,
+    pub(super) guard: GuardStart,
+    pub(super) door: Door,
+    pub(super) id: Option<String>,
+    pub(super) cwd: Option<PathBuf>,
+    pub(super) env: EnvChoices,
+    pub(super) shell: Option<PathBuf>,
+    pub(super) persist: Option<Persist>,
+    pub(super) saved: bool,
+    pub(super) settings: Settings,
+    pub(super) survivors: Survivors,
+    pub(super) on_owner_exit: OnOwnerExit,
+    pub(super) owner_pid: Option<i32>,
+    pub(super) check: Check,
 }
 
 impl SessionBuilder {
@@ -71,8 +79,13 @@ impl SessionBuilder {
             door: Door::Agent,
             id: None,
             cwd: None,
-            env: None,
+            env: EnvChoices::default(),
+            shell: None,
+            persist: None,
+            saved: false,
             settings: Settings::default(),
+            survivors: Survivors::default(),
+            on_owner_exit: OnOwnerExit::default(),
             owner_pid: None,
             check: Check::default(),
         }
@@ -96,9 +109,67 @@ impl SessionBuilder {
         self
     }
 
-    /// The whole environment of the session's commands; by default that of this process.
+    /// What the environment of the session's commands is made of; by default that of this process. An agent's door
+    /// takes secrets out of it.
     pub fn env<I: IntoIterator<Item = (OsString, OsString)>>(mut self, env: I) -> Self {
-        self.env = Some(env.into_iter().collect());
+        self.env.base = Some(env.into_iter().collect());
+        self
+    }
+
+    /// Sets a variable for all commands of the session. It beats scrubbing and the door's defaults.
+    pub fn variable(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
+        environ::set(&mut self.env.overlay, name.as_ref(), value.as_ref());
+        self
+    }
+
+    /// Whether variables that look like secrets ([`crate::SECRET_NAMES`]) are taken out; by default at an agent's door.
+    pub fn scrub_env(mut self, choice: ScrubEnv) -> Self {
+        self.env.scrub = Some(choice);
+        self
+    }
+
+    /// Names that are no secrets whatever they look like; `*` stands for any text.
+    pub fn env_pass<I: IntoIterator<Item = S>, S: Into<String>>(mut self, patterns: I) -> Self {
+        self.env.pass.extend(patterns.into_iter().map(Into::into));
+        self
+    }
+
+    /// Starts from the environment of a login shell of the user: for hosts that were started with a bare `PATH`. The
+    /// variables of this process that it does not set stay.
+    pub fn login_env(mut self) -> Self {
+        self.env.login = true;
+        self
+    }
+
+    /// The shell of command lines, by name or path: bash (the default), sh, zsh or fish. Only bash reports directory
+    /// and pipe statuses, and the policy reads every line as bash.
+    pub fn shell(mut self, shell: impl AsRef<Path>) -> Self {
+        self.shell = Some(shell.as_ref().to_owned());
+        self
+    }
+
+    /// What the next call finds of a call's state; by default the directory at an agent's door, nothing at a wrapper's.
+    pub fn persist(mut self, choice: Persist) -> Self {
+        self.persist = Some(choice);
+        self
+    }
+
+    /// Remembers the session under its id in the state directory: other processes can go on with it, until it is
+    /// closed by [`crate::Kennel::close_session`]. What it was first opened with holds.
+    pub fn saved(mut self) -> Self {
+        self.saved = true;
+        self
+    }
+
+    /// What becomes of processes that outlive a command that does not say it itself.
+    pub fn survivors(mut self, choice: Survivors) -> Self {
+        self.survivors = choice;
+        self
+    }
+
+    /// What the owner's end does to tasks that do not say it themselves.
+    pub fn on_owner_exit(mut self, choice: OnOwnerExit) -> Self {
+        self.on_owner_exit = choice;
         self
     }
 
@@ -144,74 +215,4 @@ impl SessionBuilder {
         self.check.on_ask = Some(AskHook(Arc::new(answer)));
         self
     }
-
-    /// Opens the session: starts its guard.
-    ///
-    /// # Errors
-    /// [`Error::BadRequest`] for a missing directory or owner, [`Error::MalformedId`], [`Error::NotInitialised`],
-    /// [`Error::Guard`].
-    ///
-    /// # Cancel safety
-    /// A dropped future leaves no guard: it ends when its line closes.
-    #[expect(
-        clippy::unused_async,
-        reason = "part of the fixed interface; the guard's socket needs the runtime"
-    )]
-    pub async fn open(self) -> Result<Session> {
-        let session_id = match self.id {
-            Some(id) => check_name(&id).map(|()| id)?,
-            None => format!("s-{}", random_text(26)?),
-        };
-        let here = || std::env::current_dir().map_err(Error::io("find the current directory"));
-        let cwd = match self.cwd {
-            Some(cwd) if cwd.is_absolute() => cwd,
-            Some(cwd) => here()?.join(cwd),
-            None => here()?,
-        };
-        if !cwd.is_dir() {
-            let what = format!("the session's directory {} is not a directory", cwd.display());
-            return Err(Error::BadRequest { what, hint: "give an existing directory".to_owned() });
-        }
-        let own = i32::try_from(std::process::id()).unwrap_or(0);
-        let owner_pid = self.owner_pid.unwrap_or(own);
-        let owner = owner_handle(owner_pid)?;
-        let guard_is_fresh = matches!(self.guard, GuardStart::Fork(_));
-        let env = self.env.unwrap_or_else(own_environment);
-        let guard = GuardLine::start(&self.guard, self.places.task_dirs(), owner.as_ref(), owner_pid)?;
-        tracing::debug!(session = %session_id, guard = guard.pid(), "opened a session");
-        let shell = find_shell(&env);
-        let terms = SessionTerms {
-            session_id,
-            door: self.door,
-            cwd,
-            env,
-            shell,
-            settings: self.settings,
-            places: self.places,
-            owner_pid,
-            check: self.check,
-            guard_is_fresh,
-        };
-        Ok(Session::new(terms, guard))
-    }
-}
-
-fn owner_handle(pid: i32) -> Result<Option<OwnedFd>> {
-    match PidFd::open(pid) {
-        Ok(Some(handle)) => Ok(Some(handle.into_owned_fd())),
-        Ok(None) => Err(Error::BadRequest {
-            what: format!("the owner, process {pid}, does not exist"),
-            hint: "give the pid of a running process".to_owned(),
-        }),
-        // Without pidfds the lifeline alone speaks for the owner.
-        Err(_unsupported) => Ok(None),
-    }
-}
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a session's commands inherit the program's environment by default"
-)]
-fn own_environment() -> Vec<(OsString, OsString)> {
-    std::env::vars_os().collect()
 }

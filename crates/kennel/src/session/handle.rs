@@ -1,9 +1,10 @@
 //! An open session: run, start, close.
 
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use supervisor::StoppedBy;
-use supervisor::wire::{KillOrder, ToSupervisor};
+use supervisor::OnOwnerExit;
+use supervisor::wire::ToSupervisor;
 use tokio::net::UnixStream;
 
 use super::SessionTerms;
@@ -11,20 +12,21 @@ use crate::check::clear;
 use crate::clock::Deadline;
 use crate::error::{Error, Result};
 use crate::guard::GuardLine;
+use crate::kill::Kill;
 use crate::link::{Line, Link};
-use crate::outcome::Outcome;
+use crate::outcome::{Notice, Outcome};
 use crate::plan::{Mode, plan};
 use crate::registry::Registry;
 use crate::request::{GRACE_DEFAULT, Request};
 use crate::root::COLLECT_EVERY;
-use crate::task::{Born, Task};
+use crate::task::{Bonds, Born, Task};
 
 /// An open session. Dropping it ends its tasks, except those that are kept; [`Session::close`] also waits and proves.
 #[derive(Debug)]
 pub struct Session {
     terms: Arc<SessionTerms>,
     guard: GuardLine,
-    live: Mutex<Vec<Line>>,
+    live: Mutex<Vec<Task>>,
 }
 
 impl Session {
@@ -35,6 +37,16 @@ impl Session {
     /// The session's id.
     pub fn id(&self) -> &str {
         &self.terms.session_id
+    }
+
+    /// Where its next call starts.
+    pub fn cwd(&self) -> PathBuf {
+        self.terms.whereabouts.next()
+    }
+
+    /// Where it was opened, and what it falls back to.
+    pub fn root(&self) -> &Path {
+        self.terms.whereabouts.root()
     }
 
     /// Pid of the session's guard.
@@ -97,6 +109,11 @@ impl Session {
     async fn launch(&self, request: &Request, mode: Mode) -> Result<Task> {
         self.collect_on_the_way();
         let cleared = clear(request, &self.terms)?;
+        let whereabouts = &self.terms.whereabouts;
+        if mode == Mode::Foreground && cleared.notices().iter().any(|n| matches!(n, Notice::CwdReset { .. }))
+        {
+            whereabouts.moved(whereabouts.root().to_owned());
+        }
         let launch = plan(&cleared, &self.terms, mode)?;
         let (ours, theirs) =
             std::os::unix::net::UnixStream::pair().map_err(Error::io("make a socket pair"))?;
@@ -110,6 +127,10 @@ impl Session {
             id: launch.id.clone(),
             max_output: request.max_output.unwrap_or(self.terms.settings.output_max_chars.value),
             clamps: launch.notices.clone(),
+            bonds: Bonds {
+                moves_session: (mode == Mode::Foreground && request.cwd.is_none()).into(),
+                kept: (launch.on_owner_exit == OnOwnerExit::Keep).into(),
+            },
             guard: (self.guard.told.clone(), number),
         };
         let line = Line::serve(link, Some(ToSupervisor::Launch(Box::new(launch))), dir);
@@ -117,7 +138,25 @@ impl Session {
         if let Some(bytes) = request.stdin_bytes.clone() {
             task.feed_input(bytes);
         }
+        self.recheck_open(&task).await?;
         Ok(task)
+    }
+
+    /// RACE(start-while-closing): whoever closes a saved session from elsewhere looks for its tasks after it has begun to
+    /// close; a task whose record was written after that look is not found. Closed by looking again once the task has its
+    /// record, and ending it.
+    async fn recheck_open(&self, task: &Task) -> Result<()> {
+        if !self.terms.whereabouts.is_saved() {
+            return Ok(());
+        }
+        // An end without a start is told by whoever waits for the task.
+        let _not_started = task.started().await;
+        let open = self.terms.whereabouts.check_open();
+        if open.is_err() {
+            // Whatever it comes to: it is listed, and so is the session that could not be closed.
+            let _report = task.kill(Kill::now()).await;
+        }
+        open
     }
 
     /// Expired tasks go now and then, off the way of the call; a program that only ever runs must not fill tmpfs.
@@ -134,30 +173,27 @@ impl Session {
     /// Background tasks are ended by name when the session closes.
     fn remember(&self, task: &Task) {
         let mut live = self.live.lock().unwrap_or_else(PoisonError::into_inner);
-        live.retain(|line| {
-            let view = line.view.borrow();
-            view.ended.is_none() && !view.closed
-        });
-        live.push(task.line().clone());
+        live.retain(|task| !task.is_over());
+        live.push(task.clone());
     }
 
-    /// Ends every task that is not kept, with proof: when this is `true`, nothing of the session is left.
+    /// Ends every task that is not kept, with proof: when this is `true`, nothing of the session is left but
+    /// what is kept. A saved session stays open for others: see [`crate::Kennel::close_session`].
     ///
     /// # Cancel safety
     /// Dropping the future leaves the rest to the guard, which ends what is left.
     pub async fn close(self) -> bool {
-        let lines: Vec<Line> = std::mem::take(&mut *self.live.lock().unwrap_or_else(PoisonError::into_inner));
-        let grace_ms = u64::try_from(GRACE_DEFAULT.as_millis()).unwrap_or(u64::MAX);
-        let order = KillOrder { signal: 15, grace_ms, force: true, by: StoppedBy::Session };
-        for line in &lines {
-            let _ended_already = line.order(ToSupervisor::Kill(order.clone())).await;
+        let tasks: Vec<Task> = std::mem::take(&mut *self.live.lock().unwrap_or_else(PoisonError::into_inner));
+        let bound: Vec<&Task> = tasks.iter().filter(|task| !task.is_kept()).collect();
+        for task in &bound {
+            task.cancel(&Kill::terminate().by_session_end()).await;
         }
         let deadline = Deadline::after(GRACE_DEFAULT * 2);
         tokio::select! {
-            () = async { for line in &lines { line.until(|view| view.ended.is_some()).await; } } => {}
+            () = async { for task in &bound { task.over().await; } } => {}
             () = deadline.passed() => {}
         }
-        drop(lines);
+        drop(tasks);
         self.guard.close(Deadline::after(GRACE_DEFAULT)).await
     }
 }

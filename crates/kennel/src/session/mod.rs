@@ -2,7 +2,16 @@
 
 mod builder;
 mod handle;
+mod login;
+mod open;
+mod saved;
+mod store;
+mod whereabouts;
 
-pub(crate) use builder::SessionTerms;
 pub use builder::{Door, SessionBuilder, TIMEOUT_DEFAULT, TIMEOUT_MAX_DEFAULT};
 pub use handle::Session;
+pub use saved::{SessionClosed, SessionInfo, SessionList, SessionState};
+pub use whereabouts::Persist;
+
+pub(crate) use builder::SessionTerms;
+pub(crate) use whereabouts::{Whereabouts, check_directory};

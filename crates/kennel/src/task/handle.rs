@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use supervisor::wire::{Report, ToSupervisor};
 use supervisor::{End, Record};
@@ -22,9 +23,19 @@ pub struct Task {
     pub(super) line: Option<Line>,
     pub(super) max_output: usize,
     pub(super) clamps: Vec<Notice>,
+    pub(super) bonds: Arc<Bonds>,
     pub(super) terms: Option<Arc<SessionTerms>>,
     pub(super) guard: Option<(watch::Receiver<Told>, u32)>,
     pub(super) registry: Registry,
+}
+
+/// What ties a task to its session; all handles on it share it.
+#[derive(Debug, Default)]
+pub(crate) struct Bonds {
+    /// Its end moves the session to the directory that it leaves; taken when that has happened, or never will.
+    pub(crate) moves_session: AtomicBool,
+    /// It outlives the session.
+    pub(crate) kept: AtomicBool,
 }
 
 /// What a session knows of a task that it has just ordered.
@@ -32,19 +43,38 @@ pub(crate) struct Born {
     pub(crate) id: String,
     pub(crate) max_output: usize,
     pub(crate) clamps: Vec<Notice>,
+    pub(crate) bonds: Bonds,
     pub(crate) guard: (watch::Receiver<Told>, u32),
 }
 
 impl Task {
     pub(crate) fn of_session(born: Born, line: Line, terms: Arc<SessionTerms>) -> Self {
-        let Born { id, max_output, clamps, guard } = born;
+        let Born { id, max_output, clamps, bonds, guard } = born;
         let registry = Registry::new(terms.places.clone());
-        Self { id, line: Some(line), max_output, clamps, terms: Some(terms), guard: Some(guard), registry }
+        Self {
+            id,
+            line: Some(line),
+            max_output,
+            clamps,
+            bonds: Arc::new(bonds),
+            terms: Some(terms),
+            guard: Some(guard),
+            registry,
+        }
     }
 
     pub(crate) fn found(id: String, line: Option<Line>, registry: Registry) -> Self {
         let max_output = crate::request::MAX_OUTPUT_DEFAULT;
-        Self { id, line, max_output, clamps: Vec::new(), terms: None, guard: None, registry }
+        Self {
+            id,
+            line,
+            max_output,
+            clamps: Vec::new(),
+            bonds: Arc::default(),
+            terms: None,
+            guard: None,
+            registry,
+        }
     }
 
     /// The task's whole id.
@@ -52,9 +82,19 @@ impl Task {
         &self.id
     }
 
-    pub(crate) fn line(&self) -> &Line {
-        // Only called for tasks of a session, which have a line from birth.
-        self.line.as_ref().expect("a task of a session has a line")
+    /// Its supervisor has said its last word, or has gone.
+    pub(crate) fn is_over(&self) -> bool {
+        self.line.as_ref().is_none_or(|line| {
+            let view = line.view.borrow();
+            view.ended.is_some() || view.closed
+        })
+    }
+
+    /// Waits until [`Task::is_over`].
+    pub(crate) async fn over(&self) {
+        if let Some(line) = &self.line {
+            line.until(|view| view.ended.is_some()).await;
+        }
     }
 
     /// The leader's pid, once the command runs.
@@ -148,7 +188,14 @@ impl Task {
     /// # Errors
     /// [`Error::KeeperGone`] when there is no supervisor to tell.
     pub async fn keep(&self) -> Result<()> {
-        self.tell(ToSupervisor::Keep).await
+        self.bonds.moves_session.store(false, Ordering::Relaxed);
+        self.tell(ToSupervisor::Keep).await?;
+        self.bonds.kept.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+
+    pub(crate) fn is_kept(&self) -> bool {
+        self.bonds.kept.load(Ordering::Relaxed)
     }
 
     /// A foreground call becomes a background task without losing a byte.
@@ -156,6 +203,7 @@ impl Task {
     /// # Errors
     /// As [`Task::keep`].
     pub async fn background(&self) -> Result<()> {
+        self.bonds.moves_session.store(false, Ordering::Relaxed);
         self.tell(ToSupervisor::Background).await
     }
 

@@ -54,7 +54,9 @@ impl Task {
 
     /// Feeds a newborn task its input. Holds no handle on it: a call that is dropped is cancelled all the same.
     pub(crate) fn feed_input(&self, bytes: Vec<u8>) {
-        let (id, mut view) = (self.id.clone(), self.line().view.clone());
+        // A task of a session has a line from birth.
+        let Some(line) = &self.line else { return };
+        let (id, mut view) = (self.id.clone(), line.view.clone());
         tokio::spawn(async move {
             let known = view.wait_for(|view| view.started.is_some() || view.ended.is_some() || view.closed);
             let dir = match known.await {

@@ -5,6 +5,6 @@ mod input;
 mod outcome;
 mod reads;
 
-pub(crate) use handle::Born;
 pub use handle::Task;
+pub(crate) use handle::{Bonds, Born};
 pub(crate) use outcome::survivors;

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use supervisor::wire::{Report, ToSupervisor};
@@ -12,11 +13,12 @@ use crate::clock::Deadline;
 use crate::error::{Error, Result};
 use crate::link::View;
 use crate::outcome::{
-    Boundary, Clamped, ClampedValue, Notice, Outcome, Proof, Protection, Status, Survivor, VerdictSummary,
+    Boundary, Clamped, ClampedValue, Enforced, Notice, Outcome, Proof, Protection, Status, Survivor,
+    VerdictSummary,
 };
 use crate::read;
 use crate::registry;
-use crate::session::SessionTerms;
+use crate::session::{Door, Persist, SessionTerms};
 use crate::text::Ending;
 
 /// How long the guard may take to settle the account of a crashed supervisor.
@@ -48,9 +50,7 @@ impl Task {
     /// # Errors
     /// As [`Task::outcome`].
     pub async fn tree_outcome(&self) -> Result<Outcome> {
-        if let Some(line) = &self.line {
-            line.until(|view| view.ended.is_some()).await;
-        }
+        self.over().await;
         self.outcome().await
     }
 
@@ -135,8 +135,7 @@ impl Task {
     fn outcome_of(&self, fate: Fate) -> Result<Outcome> {
         match fate {
             Fate::Told(report, view) => {
-                let (session_id, cwd) =
-                    self.session_and_cwd(report.cwd.as_ref().map(supervisor::ByteStr::to_text));
+                let (session_id, cwd) = self.session_and_cwd(&report);
                 let notices = self.notices(&view);
                 let boundary = view.started.as_ref().map_or(Boundary::Subreaper, |started| started.boundary);
                 self.assemble(&report, Known { session_id, cwd, notices, boundary })
@@ -161,15 +160,28 @@ impl Task {
         }
     }
 
-    fn session_and_cwd(&self, told: Option<String>) -> (String, String) {
-        match (&self.terms, told) {
-            (Some(terms), Some(cwd)) => (terms.session_id.clone(), cwd),
-            (Some(terms), None) => (terms.session_id.clone(), terms.cwd.to_string_lossy().into_owned()),
-            (None, told) => match self.record() {
-                Ok(record) => (record.session_id.clone(), told.unwrap_or_else(|| record.cwd.to_text())),
-                Err(_removed_meanwhile) => (String::new(), told.unwrap_or_default()),
-            },
+    /// The session, and where its next call starts. The end of a foreground call moves the session, once.
+    fn session_and_cwd(&self, report: &Report) -> (String, String) {
+        let text = |cwd: &supervisor::ByteStr| cwd.to_text();
+        let Some(terms) = &self.terms else {
+            return match self.record() {
+                Ok(record) => {
+                    let cwd = report.cwd.as_ref().unwrap_or(&record.cwd).to_text();
+                    (record.session_id, cwd)
+                }
+                Err(_removed_meanwhile) => (String::new(), report.cwd.as_ref().map(text).unwrap_or_default()),
+            };
+        };
+        let moves = self.bonds.moves_session.swap(false, Ordering::Relaxed);
+        if let Some(cwd) = report.cwd.as_ref().filter(|_| moves && report.end.is_some()) {
+            terms.whereabouts.moved(cwd.as_path().to_owned());
         }
+        let cwd = match (&report.cwd, terms.whereabouts.persist(), terms.door) {
+            // It has no next call: where the command itself ended is all there is to say.
+            (Some(cwd), Persist::None, Door::Wrapper) => cwd.to_text(),
+            _ => terms.whereabouts.next().to_string_lossy().into_owned(),
+        };
+        (terms.session_id.clone(), cwd)
     }
 
     fn assemble(&self, report: &Report, known: Known) -> Result<Outcome> {
@@ -207,7 +219,7 @@ impl Task {
             usage: report.usage,
             invalid_utf8: out.invalid + err.invalid,
             verdict: VerdictSummary::of_notices(&known.notices),
-            notices: known.notices,
+            notices: known.notices.into_iter().filter(is_news).collect(),
             error: None,
         })
     }
@@ -218,6 +230,11 @@ struct Known {
     cwd: String,
     notices: Vec<Notice>,
     boundary: Boundary,
+}
+
+/// What is told elsewhere in the outcome is no news.
+fn is_news(notice: &Notice) -> bool {
+    !matches!(notice, Notice::Scrubbed { .. })
 }
 
 /// Whether a report is one of an end, or of a task that went to the background.
@@ -250,15 +267,22 @@ fn clamped(notices: &[Notice]) -> Option<Clamped> {
 }
 
 fn protections(notices: &[Notice]) -> Vec<Protection> {
+    let protection = |name: &str, enforced| Protection {
+        name: name.to_owned(),
+        asked: "yes".to_owned(),
+        enforced,
+        why: None,
+        names: Vec::new(),
+    };
     notices
         .iter()
         .filter_map(|notice| match notice {
-            Notice::Weaker { name, why } => Some(Protection {
-                name: name.clone(),
-                asked: "yes".to_owned(),
-                enforced: crate::outcome::Enforced::Partly,
-                why: Some(why.clone()),
-            }),
+            Notice::Weaker { name, why } => {
+                Some(Protection { why: Some(why.clone()), ..protection(name, Enforced::Partly) })
+            }
+            Notice::Scrubbed { names } => {
+                Some(Protection { names: names.clone(), ..protection("scrub_env", Enforced::Fully) })
+            }
             _ => None,
         })
         .collect()
@@ -304,7 +328,7 @@ impl Outcome {
             output_file: None,
             end: Some(End::NotStarted { why: why.to_owned() }),
             pipestatus: None,
-            cwd: terms.cwd.to_string_lossy().into_owned(),
+            cwd: terms.whereabouts.next().to_string_lossy().into_owned(),
             clamped: None,
             background_pids: Some(Vec::new()),
             survivors: Vec::new(),

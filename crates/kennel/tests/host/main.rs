@@ -6,6 +6,7 @@
 mod api;
 mod input;
 mod program;
+mod sessions;
 mod tests;
 
 fn main() -> std::process::ExitCode {

@@ -37,6 +37,7 @@ pub(crate) fn main(words: &[String]) -> ExitCode {
             ["a_killed_guard_ends_its_sessions_tasks"] => api::a_killed_guard_ends_its_sessions_tasks().await,
             ["a_command_is_given_its_input"] => input::a_command_is_given_its_input().await,
             ["verdicts"] => verdicts().await,
+            [name] if crate::sessions::run(name).await => {}
             _ => return ExitCode::from(64),
         }
         ExitCode::SUCCESS

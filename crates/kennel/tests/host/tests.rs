@@ -33,6 +33,20 @@ const CASES: &[(&str, fn())] = &[
     ("survivors_are_told_killed_or_left", || alone("survivors_are_told_killed_or_left")),
     ("a_command_is_given_its_input", || alone("a_command_is_given_its_input")),
     ("a_killed_guard_ends_its_sessions_tasks", || alone("a_killed_guard_ends_its_sessions_tasks")),
+    ("the_directory_persists_however_a_call_ends", || alone("the_directory_persists_however_a_call_ends")),
+    ("what_does_not_move_the_session", || alone("what_does_not_move_the_session")),
+    ("an_unknown_directory_keeps_the_old_one_and_says_so", || {
+        alone("an_unknown_directory_keeps_the_old_one_and_says_so");
+    }),
+    ("a_deleted_directory_falls_back_to_the_root", || alone("a_deleted_directory_falls_back_to_the_root")),
+    ("an_agents_environment_has_no_secrets", || alone("an_agents_environment_has_no_secrets")),
+    ("a_login_shell_is_asked_for_its_environment", || alone("a_login_shell_is_asked_for_its_environment")),
+    ("other_shells_run_lines", || alone("other_shells_run_lines")),
+    ("a_closed_session_leaves_what_is_kept", || alone("a_closed_session_leaves_what_is_kept")),
+    ("a_saved_session_is_gone_on_with_and_closed", || alone("a_saved_session_is_gone_on_with_and_closed")),
+    ("a_call_goes_to_the_background_without_losing_a_byte", || {
+        alone("a_call_goes_to_the_background_without_losing_a_byte");
+    }),
 ];
 
 pub(crate) fn main(filter: &str) -> ExitCode {

@@ -6,6 +6,7 @@ pub(crate) mod patterns;
 mod table;
 
 use crate::verdict::Decision;
+pub use patterns::glob;
 pub(crate) use table::RULES;
 
 /// One rule.

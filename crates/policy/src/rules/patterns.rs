@@ -74,7 +74,8 @@ fn operands(pieces: &[Piece], words: &[&str]) -> bool {
     }
 }
 
-fn glob(pattern: &str, text: &str) -> bool {
+/// Whether `text` is what `pattern` says, where `*` stands for any text.
+pub fn glob(pattern: &str, text: &str) -> bool {
     if !pattern.contains('*') {
         return pattern == text;
     }

@@ -25,8 +25,8 @@ use crate::record::{ProcRef, RECORD_VERSION, Record};
 use crate::spool::Spool;
 use crate::sys::{self, ExitSignal, Fork};
 use crate::wire::{
-    Boundary, CommandSpec, InputKind, Launch, OutputSpec, PlacementSpec, SizeSince, StdinSpec, TerminalSize,
-    Usage,
+    Boundary, CommandSpec, Dialect, InputKind, Launch, OutputSpec, PlacementSpec, SizeSince, StdinSpec,
+    TerminalSize, Usage,
 };
 
 /// `MAX_ARG_STRLEN` is 32 pages, the terminating NUL included.
@@ -189,7 +189,7 @@ fn program(launch: &Launch, place: &Place) -> Result<(Option<EndReport>, ExecPla
             let name = argv.first().copied().unwrap_or_default();
             Ok((None, ExecPlan::new(&Program::Search { name, path }, &argv, &env).map_err(refused)?))
         }
-        CommandSpec::Shell { shell, line, wrapped, .. } => {
+        CommandSpec::Shell { shell, dialect, line, wrapped, .. } => {
             let report = if *wrapped {
                 Some(EndReport::prepare(place).map_err(|error| format!("prepare the end report: {error}"))?)
             } else {
@@ -207,9 +207,12 @@ fn program(launch: &Launch, place: &Place) -> Result<(Option<EndReport>, ExecPla
             } else {
                 [b"-c", &line.0]
             };
-            let mut argv: Vec<&[u8]> = vec![b"bash", b"--norc", b"--noprofile", tail[0]];
-            if tail[1].starts_with(b"-") {
-                // A line that looks like an option is a line all the same.
+            let name = shell.0.rsplit(|byte| *byte == b'/').next().unwrap_or(b"sh");
+            let mut argv = vec![name];
+            argv.extend(dialect.options().iter().map(|option| option.as_bytes()));
+            argv.push(tail[0]);
+            if tail[1].starts_with(b"-") && *dialect != Dialect::Fish {
+                // A line that looks like an option is a line all the same; fish takes it for one by itself.
                 argv.push(b"--");
             }
             argv.push(tail[1]);

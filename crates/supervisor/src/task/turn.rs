@@ -116,6 +116,7 @@ impl Task<'_> {
                 while rustix::io::read(&self.signals, &mut info).is_ok_and(|count| count > 0) {}
                 self.reap();
             }
+            token::LIFELINE | token::OWNER if self.terms.on_owner_exit == OnOwnerExit::Keep => self.disown(),
             token::LIFELINE | token::OWNER => {
                 self.ignore_owner();
                 self.acknowledge(word::ACTING);
