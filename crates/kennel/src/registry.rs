@@ -263,6 +263,7 @@ pub(crate) fn tagged(tag: u64, not_before: u64) -> Vec<ProcId> {
 /// A task for a list, told truthfully.
 pub(crate) fn describe(found: &Found, here: Option<&Origin>) -> Option<TaskInfo> {
     let mut record = found.record.as_ref().ok()?.clone();
+    fault::point("final-after-look");
     let mut stands = standing(&record, here);
     if matches!(stands, Standing::Orphaned | Standing::EarlierBoot) {
         record = recover(&found.dir, &record, here).unwrap_or(record);

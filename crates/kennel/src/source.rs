@@ -23,6 +23,7 @@ fn failed(error: std::io::Error) -> Error {
 impl Source {
     /// The spool in this directory.
     pub(crate) fn of(dir: &Path) -> Result<Self> {
+        fault::point("moved-under-us");
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let dir = open(dir, flags, Mode::empty())
             .map_err(|errno| Error::io("open the task's directory")(errno.into()))?;

@@ -133,7 +133,10 @@ impl<'a> Spared<'a> {
         Self { judge, list: RefCell::default() }
     }
 
+    /// RACE(exec-start): after the list was read a member executes another program, which changes nothing, or it ends and
+    /// its pid goes to a stranger; closed by comparing the start time, which an exec keeps, with a pidfd in hand.
     pub(super) fn is(&self, id: ProcId) -> bool {
+        fault::point("exec-start");
         let Some(why) = self.judge.objection(id) else { return false };
         let mut list = self.list.borrow_mut();
         if list.iter().all(|member| member.pid != id.pid) {

@@ -75,6 +75,7 @@ impl Reader {
                 self.moved = header.moved;
                 return Ok(header);
             }
+            fault::point("header-torn");
         }
         Err(io::Error::new(io::ErrorKind::InvalidData, "the header of output.idx is damaged"))
     }

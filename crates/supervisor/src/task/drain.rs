@@ -227,6 +227,9 @@ impl Task<'_> {
         let durable_dir = self.launch.durable_dir.as_path().to_owned();
         match self.move_to(&durable_dir) {
             Ok(place) => {
+                // RACE(promotion-exit): the leader ends while the task is in two places; closed by this one thread, to
+                // which the end is an event of a later turn, when only the new place is left to be written to.
+                fault::point("promotion-exit");
                 let old = std::mem::replace(&mut self.place, place);
                 old.forget_contents();
                 // A shell may still have to write its end report to the FIFO there.

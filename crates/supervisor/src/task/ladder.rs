@@ -36,12 +36,18 @@ impl Task<'_> {
     ///
     /// RACE(parent-dies-first): if the signal ends a parent before its child's turn comes, the child is ours by then and
     /// its old parent is no longer its parent; closed by counting only delivered signals as met, and passing again.
+    ///
+    /// RACE(reap-signal): a member's parent reaps it after the list was read, and its pid goes to a stranger; closed by
+    /// asking for the parent once more with a pidfd in hand. Our own children are not reaped meanwhile.
     pub(super) fn signal_tree(signal: i32) {
         let Some(number) = Signal::from_named_raw(signal) else { return };
         let mut met = std::collections::HashSet::new();
         for _pass in 0..SIGNAL_PASSES_MAX {
             let mut news = false;
-            for member in members() {
+            let members = members();
+            fault::point("parent-dies-first");
+            fault::point("reap-signal");
+            for member in members {
                 if met.contains(&member.pid) {
                     continue;
                 }

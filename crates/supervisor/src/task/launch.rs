@@ -128,6 +128,9 @@ fn in_place(birth: &Birth<'_>, launch: &Launch, place: &Place) -> Result<InPlace
         exec,
         error_pipe: error_end.as_fd(),
     };
+    // RACE(owner-start): the owner dies while its command is being started; closed by watching a pidfd and a lifeline,
+    // which say so at the first wait whenever it was.
+    fault::point("owner-start");
     match sys::fork(ExitSignal::Child).map_err(context("fork"))? {
         Fork::Child => plan.enter(),
         Fork::Parent { pid, .. } => {
