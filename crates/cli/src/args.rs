@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use kennel::config::units as duration;
 
+use crate::sandbox::SandboxOptions;
 use crate::send::{self, PtySize, SendOptions};
 use crate::track::TrackOptions;
 use crate::tree::{SignalOptions, TreeOptions};
@@ -156,6 +157,8 @@ pub(crate) struct CommandOptions {
     /// The answer where the policy asks, instead of the terminal's user. Inside a task only deny.
     #[arg(long, value_enum, value_name = "ANSWER", conflicts_with = "no_check")]
     pub(crate) ask: Option<AskArg>,
+    #[command(flatten)]
+    pub(crate) sandbox: SandboxOptions,
     /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,

@@ -14,6 +14,7 @@ pub(crate) mod kill;
 pub(crate) mod output;
 pub(crate) mod render;
 pub(crate) mod run;
+pub(crate) mod sandbox;
 pub(crate) mod schema;
 pub(crate) mod send;
 pub(crate) mod sink;

@@ -16,6 +16,7 @@ use crate::args::{CommandOptions, OnTimeoutArg, RunOptions, SurvivorsArg};
 use crate::ask::Asking;
 use crate::fault::Fault;
 use crate::render;
+use crate::sandbox;
 use crate::send::PtySize;
 use crate::sink::Sink;
 use crate::sys::{self, Caught, Signals, Terminal, stop_self};
@@ -119,6 +120,7 @@ fn request(options: &RunOptions, terminal: Option<&Terminal>) -> Result<Request,
 pub(crate) fn common_request(options: &CommandOptions) -> Result<Request, Fault> {
     let mut request = command(options)?
         .grace(options.grace)
+        .sandbox(options.sandbox.choice())
         .on_timeout(match options.on_timeout {
             OnTimeoutArg::Kill => OnTimeout::Kill,
             OnTimeoutArg::Background => OnTimeout::Background,
@@ -246,7 +248,8 @@ impl Watch<'_> {
                 Some(News::Gap { bytes, .. }) => {
                     render::note(&format!("{bytes} bytes of output were dropped"));
                 }
-                Some(News::Started(_) | News::Notice(_)) => {}
+                Some(News::Started(started)) => sandbox::name_weaker(&started.protections),
+                Some(News::Notice(_)) => {}
                 Some(News::Ended(_) | News::Lost) | None => return Ok(()),
             }
         }

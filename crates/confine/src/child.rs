@@ -8,7 +8,9 @@ use rustix::process::{Pid, getpid, setpgid, setsid};
 use rustix::termios::tcsetpgrp;
 
 use crate::exec::ExecPlan;
+use crate::facts::Facts;
 use crate::inherit::Inherited;
+use crate::sandbox::{Confinement, Off};
 use crate::signals::KeeperSignals;
 use crate::stage::{Failure, Stage};
 use crate::sys;
@@ -60,10 +62,16 @@ pub struct ChildPlan<'fd> {
     pub inherited: Option<Inherited>,
     /// The task's tag, where one can be set.
     pub tag: Option<Tag>,
+    /// What binds the command, where something does.
+    pub confinement: Option<Confinement>,
+    /// A confinement that is weaker than asked is a failure.
+    pub required: bool,
     /// Signal state of the starter.
     pub signals: KeeperSignals,
     /// The program.
     pub exec: ExecPlan,
+    /// The last variable of its environment is `TMPDIR`, which goes where the task sees a private `/tmp`.
+    pub temp_variable_last: bool,
     /// Close-on-exec write end of the error pipe.
     pub error_pipe: BorrowedFd<'fd>,
 }
@@ -80,31 +88,42 @@ impl ChildPlan<'_> {
     }
 
     fn stages(&mut self) -> Failure {
-        let failed = |stage| move |errno: Errno| Failure { stage, errno: errno.raw_os_error() };
-        let prepared = self
-            .place()
-            .map_err(failed(Stage::Placement))
-            .and_then(|()| self.connect().map_err(failed(Stage::Stdio)))
-            .and_then(|()| {
-                if let Some(inherited) = &self.inherited {
-                    inherited.apply_without_limits();
-                }
-                rustix::process::chdir(self.cwd.as_c_str()).map_err(failed(Stage::WorkingDirectory))
-            })
-            .and_then(|()| {
-                if let Some(inherited) = &self.inherited {
-                    inherited.apply_limits();
-                }
-                // A tag that the kernel refuses is a weaker recovery, not a reason to run nothing.
-                if let Some(tag) = self.tag {
-                    let _untagged = tag.apply();
-                }
-                self.signals.restore_for_command().map_err(failed(Stage::Signals))
-            });
-        match prepared {
+        match self.prepare() {
             Err(failure) => failure,
             Ok(()) => Failure { stage: Stage::Exec, errno: self.exec.exec().raw_os_error() },
         }
+    }
+
+    fn prepare(&mut self) -> Result<(), Failure> {
+        let failed = |stage| move |errno: Errno| Failure { stage, errno: errno.raw_os_error() };
+        let off = Off::by_orders();
+        self.place().map_err(failed(Stage::Placement))?;
+        self.connect().map_err(failed(Stage::Stdio))?;
+        if let Some(inherited) = &self.inherited {
+            inherited.apply_without_limits();
+        }
+        let mut facts = match &self.confinement {
+            Some(confinement) => confinement.enter_view(off)?,
+            None => Facts::default(),
+        };
+        rustix::process::chdir(self.cwd.as_c_str()).map_err(failed(Stage::WorkingDirectory))?;
+        if let Some(inherited) = &self.inherited {
+            inherited.apply_limits();
+        }
+        // A tag that the kernel refuses is a weaker recovery, not a reason to run nothing.
+        if let Some(tag) = self.tag {
+            let _untagged = tag.apply();
+        }
+        if let Some(confinement) = &self.confinement {
+            let restricted = confinement.restrict(&mut facts, off, self.required);
+            // First the facts: a refusal is explained by them.
+            let _nobody_left_to_tell = rustix::io::write(self.error_pipe, &facts.to_wire());
+            restricted?;
+            if facts.mounts && self.temp_variable_last {
+                self.exec.forget_last_variable();
+            }
+        }
+        self.signals.restore_for_command().map_err(failed(Stage::Signals))
     }
 
     fn place(&self) -> rustix::io::Result<()> {

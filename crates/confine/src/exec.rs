@@ -64,6 +64,14 @@ impl ExecPlan {
         })
     }
 
+    /// Leaves out the last variable of the environment.
+    pub(crate) fn forget_last_variable(&mut self) {
+        let end = self.envp.len().saturating_sub(1);
+        if let Some(last) = end.checked_sub(1).and_then(|at| self.envp.get_mut(at)) {
+            *last = std::ptr::null();
+        }
+    }
+
     /// Executes the first candidate that the kernel takes; returns the errno that a shell would report.
     pub(crate) fn exec(&mut self) -> Errno {
         let mut verdict = Errno::NOENT;

@@ -1,8 +1,8 @@
 //! What may a child reach before its first instruction?
 //!
 //! A [`ChildPlan`] is made by the parent, where memory may be allocated and errors explained. [`ChildPlan::enter`]
-//! then runs in the forked child as a straight list of [`Stage`]s, allocates nothing, and ends in `execve(2)` or in
-//! eight bytes on the error pipe that name the stage and the errno.
+//! then runs in the forked child as a straight list of [`Stage`]s and ends in `execve(2)` or in eight bytes on the error
+//! pipe that name the stage and the errno. Only the sandbox's stages allocate: the child of a single-threaded process may.
 //!
 //! Not here: policy, clocks, reaping, and anything that happens after the first instruction of the command.
 //!
@@ -10,9 +10,18 @@
 //! Linux. Elsewhere the crate is empty, so that a workspace which depends on it still compiles.
 #![cfg(target_os = "linux")]
 
+mod capabilities;
 mod child;
 mod exec;
+mod facts;
 mod inherit;
+mod layout;
+mod mounts;
+mod namespaces;
+mod protection;
+mod ruleset;
+mod sandbox;
+mod seccomp;
 mod signals;
 mod stage;
 mod sys;
@@ -20,7 +29,11 @@ mod tag;
 
 pub use child::{ChildPlan, Placement, PlanError, StdioPlan};
 pub use exec::{ExecPlan, Program};
+pub use facts::Facts;
 pub use inherit::Inherited;
+pub use layout::{Access, Entry, Layout};
+pub use protection::{Enforced, Protection, judge, weakest};
+pub use sandbox::{Confinement, Mode, Network, Sandbox};
 pub use signals::{KeeperSignals, block_all, hangup_is_ignored};
 pub use stage::{Failure, Stage};
 pub use tag::{TAG_FLOOR, Tag};

@@ -1,6 +1,6 @@
 //! The stages of a child's set-up and the eight bytes that report where one failed.
 
-/// A step between fork and the first instruction, in the order in which [`crate::ChildPlan::enter`] takes them.
+/// A step between fork and the first instruction; [`crate::ChildPlan::enter`] has their order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Stage {
@@ -18,6 +18,10 @@ pub enum Stage {
     Signals = 6,
     /// `execve(2)`.
     Exec = 7,
+    /// The sandbox's view of the file tree.
+    FileView = 8,
+    /// A required protection could not be had.
+    Required = 9,
 }
 
 impl Stage {
@@ -30,6 +34,8 @@ impl Stage {
             Self::WorkingDirectory,
             Self::Signals,
             Self::Exec,
+            Self::FileView,
+            Self::Required,
         ]
         .into_iter()
         .find(|stage| *stage as u8 == byte)

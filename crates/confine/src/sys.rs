@@ -1,8 +1,9 @@
 //! The calls that rustix does not wrap. All are async-signal-safe.
-#![expect(unsafe_code, reason = "signal dispositions, masks and execve have no safe wrapper")]
+#![expect(unsafe_code, reason = "signal dispositions, masks, execve and mount_setattr have no safe wrapper")]
 
 use std::ffi::{CStr, c_char};
 use std::mem::MaybeUninit;
+use std::os::fd::{AsRawFd, BorrowedFd};
 
 use rustix::io::{Errno, Result};
 
@@ -88,6 +89,70 @@ pub(crate) fn exec(path: &CStr, argv: &[*const c_char], envp: &[*const c_char]) 
 pub(crate) fn exit_now(status: i32) -> ! {
     // SAFETY: `_exit` is async-signal-safe and never returns.
     unsafe { libc::_exit(status) }
+}
+
+/// Moves the calling process into new namespaces.
+pub(crate) fn unshare(kinds: rustix::thread::UnshareFlags) -> Result<()> {
+    // SAFETY: the process is single-threaded, and CLONE_FILES, which rustix warns of, is never among the kinds.
+    unsafe { rustix::thread::unshare_unsafe(kinds) }
+}
+
+/// `PR_SET_DUMPABLE` 1, as any program has it after exec.
+pub(crate) fn allow_inspection() {
+    // SAFETY: takes plain numbers.
+    unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 1, 0, 0, 0) };
+}
+
+/// What a mount does not allow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct MountAttributes(u64);
+
+impl MountAttributes {
+    pub(crate) const RDONLY: Self = Self(libc::MOUNT_ATTR_RDONLY);
+    pub(crate) const NOSUID: Self = Self(libc::MOUNT_ATTR_NOSUID);
+    pub(crate) const NODEV: Self = Self(libc::MOUNT_ATTR_NODEV);
+}
+
+impl std::ops::BitOr for MountAttributes {
+    type Output = Self;
+
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+/// Whether a change reaches the mounts below.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Depth {
+    Single,
+    Recursive,
+}
+
+/// `mount_setattr(2)` (Linux 5.12).
+pub(crate) fn set_mount_attributes(mount: BorrowedFd<'_>, depth: Depth, set: MountAttributes) -> Result<()> {
+    let attributes = libc::mount_attr { attr_set: set.0, attr_clr: 0, propagation: 0, userns_fd: 0 };
+    let recursive = if depth == Depth::Recursive { libc::AT_RECURSIVE } else { 0 };
+    // SAFETY: the path is an empty C string, the structure is whole and of the size that is given.
+    let status = unsafe {
+        libc::syscall(
+            libc::SYS_mount_setattr,
+            mount.as_raw_fd(),
+            c"".as_ptr(),
+            libc::AT_EMPTY_PATH | recursive,
+            &raw const attributes,
+            size_of::<libc::mount_attr>(),
+        )
+    };
+    if status == 0 { Ok(()) } else { Err(last_errno()) }
+}
+
+/// `landlock_create_ruleset(2)` asked for its version only; 0 where there is none.
+pub(crate) fn landlock_abi() -> u8 {
+    const VERSION: u32 = 1;
+    // SAFETY: no structure is given, and with this flag the kernel only returns a number.
+    let version =
+        unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, std::ptr::null::<u8>(), 0usize, VERSION) };
+    u8::try_from(version).unwrap_or(0)
 }
 
 fn last_errno() -> Errno {

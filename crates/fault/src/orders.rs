@@ -22,6 +22,17 @@ pub fn point(name: &'static str) {
     }
 }
 
+/// What `KENNEL_FAULT` says about a mechanism.
+#[expect(clippy::disallowed_methods, reason = "as above")]
+pub fn order(name: &'static str) -> Option<String> {
+    let orders = std::env::var("KENNEL_FAULT").ok()?;
+    orders
+        .split(',')
+        .filter_map(|order| order.split_once('='))
+        .find(|(place, _)| *place == name)
+        .map(|(_, act)| act.to_owned())
+}
+
 fn count(name: &'static str) -> u64 {
     // Only the single-threaded keepers and tests come here: nobody can have panicked with the lock.
     let Ok(mut visits) = VISITS.lock() else { return 0 };

@@ -170,7 +170,7 @@ fn texts(argv: &[OsString]) -> Vec<String> {
 }
 
 /// The home directory that the command will see.
-fn home(request: &Request, terms: &SessionTerms) -> OsString {
+pub(crate) fn home(request: &Request, terms: &SessionTerms) -> OsString {
     let named = |env: &[(OsString, OsString)]| {
         env.iter().rev().find(|(name, _)| name == "HOME").map(|(_, home)| home.clone())
     };

@@ -362,7 +362,7 @@ impl Teller {
                 pid: started.pid,
                 output_file: started.dir.as_path().join("output.log").to_string_lossy().into_owned(),
                 boundary: started.boundary,
-                protections: Vec::new(),
+                protections: started.protections,
             },
             News::Chunk(chunk) => {
                 let [out, err] = &mut self.decoders;

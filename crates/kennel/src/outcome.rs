@@ -2,7 +2,9 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-pub use supervisor::wire::{Boundary, Consent, InputKind, InputRefusal, Notice, Proof, RuleHit, Usage};
+pub use supervisor::wire::{
+    Boundary, Consent, Enforced, InputKind, InputRefusal, Notice, Proof, Protection, RuleHit, Usage,
+};
 pub use supervisor::{End, StoppedBy};
 
 /// How a command or task stands.
@@ -74,35 +76,6 @@ pub struct Clamped {
     /// The timeout, milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<ClampedValue>,
-}
-
-/// How far a protection is in force.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Enforced {
-    /// As asked.
-    Fully,
-    /// Weaker than asked.
-    Partly,
-    /// Not at all.
-    No,
-}
-
-/// A protection and how far it is in force.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Protection {
-    /// Which.
-    pub name: String,
-    /// What was asked.
-    pub asked: String,
-    /// What is in force.
-    pub enforced: Enforced,
-    /// Why it is less than asked.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub why: Option<String>,
-    /// What it was applied to: the names of variables that were taken out.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub names: Vec<String>,
 }
 
 /// What the policy said about a command.

@@ -57,6 +57,11 @@ impl Places {
         dirs
     }
 
+    /// Holds the private temp directories of sandboxed tasks.
+    pub(crate) fn temp(&self) -> PathBuf {
+        self.root.join("temp")
+    }
+
     /// The root of durable state.
     pub(crate) fn root(&self) -> &Path {
         &self.root

@@ -2,11 +2,13 @@
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use policy::ShellForm;
-use supervisor::wire::{CommandSpec, Dialect, Launch, OutputSpec, PROTOCOL, PlacementSpec, StdinSpec};
+use supervisor::wire::{
+    CommandSpec, ConfineSpec, Dialect, Launch, OutputSpec, PROTOCOL, PlacementSpec, StdinSpec,
+};
 use supervisor::{ByteStr, Inherited, Tag};
 
 use crate::check::Cleared;
@@ -15,6 +17,7 @@ use crate::error::{Error, Result};
 use crate::id::{TaskId, random_text, random_u64};
 use crate::outcome::Notice;
 use crate::request::{Command, Output, Request, Stdin, Timeout};
+use crate::sandbox::{Around, confine_spec};
 use crate::session::{Door, SessionTerms, check_directory};
 
 /// Whether a call is waited for.
@@ -32,8 +35,14 @@ pub(crate) fn plan(cleared: &Cleared<'_>, terms: &SessionTerms, mode: Mode) -> R
     let id = TaskId::random()?;
     let token = random_text(16)?;
     let (timeout_ms, clamped) = timeout(request.timeout, terms, mode);
-    let env = environment(cleared, terms, &id, &token);
+    let mut env = environment(cleared, terms, &id, &token);
     let has_bash_env = environ::get(&env, "BASH_ENV").is_some();
+    let around =
+        Around { terms, cwd: cleared.cwd(), home: crate::check::home(request, terms), id: id.as_str() };
+    let confine = confine_spec(&request.sandbox.over(&terms.sandbox), &around)?;
+    if confine.sandbox.is_some() {
+        forget_shared_temp(&mut env, request);
+    }
     Ok(Launch {
         protocol: PROTOCOL,
         id: id.to_string(),
@@ -43,7 +52,7 @@ pub(crate) fn plan(cleared: &Cleared<'_>, terms: &SessionTerms, mode: Mode) -> R
         command: command(&request.command, terms, has_bash_env)?,
         display: display(&request.command),
         description: request.description.clone(),
-        cwd: ByteStr::from(cleared.cwd()),
+        cwd: ByteStr::from(&working_directory_in(&confine, cleared.cwd())),
         env: env
             .iter()
             .map(|(name, value)| ByteStr([name.as_bytes(), b"=", value.as_bytes()].concat()))
@@ -78,6 +87,7 @@ pub(crate) fn plan(cleared: &Cleared<'_>, terms: &SessionTerms, mode: Mode) -> R
             .chain(scrubbed(request, terms))
             .collect(),
         terminal: request.pty,
+        confine,
     })
 }
 
@@ -165,6 +175,20 @@ fn scrubbed(request: &Request, terms: &SessionTerms) -> Option<Notice> {
     let set = |name: &String| request.env.iter().any(|(known, _)| known.to_str() == Some(name));
     let names = terms.environment.scrubbed.as_ref()?.iter().filter(|name| !set(name)).cloned().collect();
     Some(Notice::Scrubbed { names })
+}
+
+/// What names a shared temp directory means nothing in a sandbox, which has its own.
+fn forget_shared_temp(env: &mut Variables, request: &Request) {
+    let asked = |name: &str| request.env.iter().any(|(known, _)| known == name);
+    for name in ["TMPDIR", "TMP", "TEMP"].into_iter().filter(|name| !asked(name)) {
+        env.retain(|(known, _)| known != name);
+    }
+}
+
+/// A sandbox shows directories where they really are.
+fn working_directory_in(confine: &ConfineSpec, cwd: &Path) -> PathBuf {
+    let real = confine.sandbox.as_ref().and_then(|_| cwd.canonicalize().ok());
+    real.unwrap_or_else(|| cwd.to_owned())
 }
 
 fn check_variable(name: &OsStr, value: &OsStr) -> Result<()> {

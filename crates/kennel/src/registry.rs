@@ -9,7 +9,7 @@ use proctree::{Liveness, ProcId, liveness};
 use rustix::fs::{Mode, OFlags, open};
 use rustix::process::Signal;
 use supervisor::wire::Proof;
-use supervisor::{Origin, Record, finish_as_lost, remove_task_dir};
+use supervisor::{Origin, Record, TempDir, finish_as_lost, remove_task_dir};
 
 use crate::clock::{rfc3339, unix_ms};
 use crate::error::{Error, Result};
@@ -146,6 +146,7 @@ impl Registry {
             }
         }
         self.remove_torsos();
+        TempDir::collect(&self.places.temp());
         done
     }
 

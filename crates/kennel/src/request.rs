@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::check::Answer;
+use crate::sandbox::SandboxChoice;
 pub use supervisor::wire::TerminalSize;
 pub use supervisor::{OnOwnerExit, OnTimeout, Survivors};
 
@@ -77,6 +78,7 @@ pub struct Request {
     pub(crate) answer: Option<Answer>,
     pub(crate) stdin_bytes: Option<Vec<u8>>,
     pub(crate) pty: Option<TerminalSize>,
+    pub(crate) sandbox: SandboxChoice,
 }
 
 /// The seed's grace between SIGTERM and SIGKILL.
@@ -116,6 +118,7 @@ impl Request {
             answer: None,
             stdin_bytes: None,
             pty: None,
+            sandbox: SandboxChoice::default(),
         }
     }
 
@@ -215,6 +218,12 @@ impl Request {
     /// [`crate::Session::judge`]. It never overrides a refusal.
     pub fn answered(mut self, answer: Answer) -> Self {
         self.answer = Some(answer);
+        self
+    }
+
+    /// What binds the command; what this does not say comes from the session.
+    pub fn sandbox(mut self, choice: SandboxChoice) -> Self {
+        self.sandbox = choice;
         self
     }
 

@@ -21,6 +21,7 @@ mod sweep;
 mod sys;
 mod task;
 pub mod wire;
+mod wire_confine;
 mod wire_input;
 
 pub use bytes::ByteStr;
@@ -31,4 +32,4 @@ pub use guard::{GuardOptions, Spares, Stance, executed_guard, fork_guard, hello,
 pub use lifecycle::{OnOwnerExit, OnTimeout, Survivors};
 pub use lost::finish_as_lost;
 pub use record::{Origin, ProcRef, RECORD_FILE, RECORD_VERSION, Record};
-pub use task::{SOCKET_FILE, remove_task_dir};
+pub use task::{SOCKET_FILE, TempDir, remove_task_dir};

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::bytes::ByteStr;
 use crate::end::End;
-use crate::wire::{Boundary, InputKind, Notice, Proof, SizeSince, Usage};
+use crate::wire::{Boundary, InputKind, Notice, Proof, Protection, SizeSince, Usage};
 
 /// Version of the record format that is written.
 pub const RECORD_VERSION: u32 = 1;
@@ -125,6 +125,9 @@ pub struct Record {
     /// Sizes of its terminal, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sizes: Vec<SizeSince>,
+    /// What was asked for the command's protection, and what was in force.
+    #[serde(default)]
+    pub protections: Vec<Protection>,
 }
 
 impl Record {

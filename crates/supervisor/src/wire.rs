@@ -9,6 +9,9 @@ use serde::{Deserialize, Serialize};
 use crate::bytes::ByteStr;
 use crate::end::{End, StoppedBy};
 use crate::lifecycle::{OnOwnerExit, OnTimeout, Survivors};
+pub use crate::wire_confine::{
+    AccessSpec, ConfineSpec, Enforced, EntrySpec, ModeSpec, NetworkSpec, Protection, SandboxSpec,
+};
 pub use crate::wire_input::{
     INPUT_BYTES_MAX, InputAnswer, InputKind, InputOrder, InputRefusal, InputState, SizeSince, TerminalSize,
     TerminalState,
@@ -119,6 +122,9 @@ pub struct Started {
     pub boundary: Boundary,
     /// The tag was set on the leader.
     pub tagged: bool,
+    /// What was asked for its protection, and what is in force.
+    #[serde(default)]
+    pub protections: Vec<Protection>,
 }
 
 /// The kernel mechanism that says who is a member.
@@ -288,6 +294,9 @@ pub struct Report {
     /// Its input, if it takes any.
     #[serde(default)]
     pub input: Option<InputState>,
+    /// What was asked for its protection, and what is in force.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub protections: Vec<Protection>,
 }
 
 /// Resources used by every process of the task that has been reaped (`getrusage(2)`, `RUSAGE_CHILDREN`).
@@ -380,6 +389,9 @@ pub struct Launch {
     /// A pseudo-terminal of this size on descriptors 0, 1 and 2, whatever the fields above say.
     #[serde(default)]
     pub terminal: Option<TerminalSize>,
+    /// What binds the command.
+    #[serde(default)]
+    pub confine: ConfineSpec,
 }
 
 /// What to run.

@@ -14,6 +14,7 @@ use crate::environ::{self, EnvChoices, Environment, ScrubEnv};
 use crate::guard::GuardStart;
 use crate::outcome::Notice;
 use crate::places::Places;
+use crate::sandbox::SandboxChoice;
 use crate::shell::Shell;
 
 /// For whom a session works (INTERFACES, "Doors and their defaults").
@@ -49,6 +50,7 @@ pub(crate) struct SessionTerms {
     pub(crate) check: Check,
     /// The guard is a fork of this process for one task: umask, limits and the like are the same still.
     pub(crate) guard_is_fresh: bool,
+    pub(crate) sandbox: SandboxChoice,
 }
 
 /// Opens a session; made by [`crate::Kennel::session`].
@@ -69,6 +71,7 @@ pub struct SessionBuilder {
     pub(super) on_owner_exit: OnOwnerExit,
     pub(super) owner_pid: Option<i32>,
     pub(super) check: Check,
+    pub(super) sandbox: SandboxChoice,
 }
 
 impl SessionBuilder {
@@ -88,6 +91,7 @@ impl SessionBuilder {
             on_owner_exit: OnOwnerExit::default(),
             owner_pid: None,
             check: Check::default(),
+            sandbox: SandboxChoice::default(),
         }
     }
 
@@ -213,6 +217,12 @@ impl SessionBuilder {
     /// The call is made in the middle of the request and may block it.
     pub fn on_ask(mut self, answer: impl Fn(&policy::Verdict) -> Answer + Send + Sync + 'static) -> Self {
         self.check.on_ask = Some(AskHook(Arc::new(answer)));
+        self
+    }
+
+    /// What binds the session's commands, as far as their requests do not say otherwise.
+    pub fn sandbox(mut self, choice: SandboxChoice) -> Self {
+        self.sandbox = choice;
         self
     }
 }

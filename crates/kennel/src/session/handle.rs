@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use supervisor::OnOwnerExit;
-use supervisor::wire::ToSupervisor;
+use supervisor::wire::{Launch, ToSupervisor};
+use supervisor::{OnOwnerExit, TempDir};
 use tokio::net::UnixStream;
 
-use super::SessionTerms;
+use super::{Door, SessionTerms};
 use crate::check::clear;
 use crate::clock::Deadline;
 use crate::error::{Error, Result};
@@ -27,11 +27,13 @@ pub struct Session {
     terms: Arc<SessionTerms>,
     guard: GuardLine,
     live: Mutex<Vec<Task>>,
+    /// The temp directory of sandboxed commands, which outlives each of them.
+    temp: Mutex<Option<TempDir>>,
 }
 
 impl Session {
     pub(super) fn new(terms: SessionTerms, guard: GuardLine) -> Self {
-        Self { terms: Arc::new(terms), guard, live: Mutex::default() }
+        Self { terms: Arc::new(terms), guard, live: Mutex::default(), temp: Mutex::default() }
     }
 
     /// The session's id.
@@ -115,6 +117,7 @@ impl Session {
             whereabouts.moved(whereabouts.root().to_owned());
         }
         let launch = plan(&cleared, &self.terms, mode)?;
+        self.hold_temp(&launch)?;
         let (ours, theirs) =
             std::os::unix::net::UnixStream::pair().map_err(Error::io("make a socket pair"))?;
         ours.set_nonblocking(true).map_err(Error::io("prepare a socket"))?;
@@ -168,6 +171,20 @@ impl Session {
                 registry.collect_now_and_then(retention, COLLECT_EVERY);
             });
         }
+    }
+
+    /// The first sandboxed command of an agent's session makes its temp directory.
+    fn hold_temp(&self, launch: &Launch) -> Result<()> {
+        let sandbox = launch.confine.sandbox.as_ref().filter(|_| self.terms.door == Door::Agent);
+        if let Some(path) = sandbox.and_then(|sandbox| sandbox.temp.as_ref()) {
+            let mut temp = self.temp.lock().unwrap_or_else(PoisonError::into_inner);
+            if temp.is_none() {
+                let made =
+                    TempDir::join(path.as_path()).map_err(Error::io("make the session's temp directory"))?;
+                *temp = Some(made);
+            }
+        }
+        Ok(())
     }
 
     /// Background tasks are ended by name when the session closes.

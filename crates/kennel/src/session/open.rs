@@ -63,6 +63,7 @@ impl SessionBuilder {
             owner_pid,
             check: self.check,
             guard_is_fresh,
+            sandbox: self.sandbox,
         };
         Ok(Session::new(terms, guard))
     }

@@ -215,7 +215,7 @@ impl Task {
             survivors: if report.end.is_some() { survivors } else { Vec::new() },
             boundary: known.boundary,
             proof: report.proof,
-            protections: protections(&known.notices),
+            protections: protections(report, &known.notices),
             usage: report.usage,
             invalid_utf8: out.invalid + err.invalid,
             verdict: VerdictSummary::of_notices(&known.notices),
@@ -266,7 +266,7 @@ fn clamped(notices: &[Notice]) -> Option<Clamped> {
     })
 }
 
-fn protections(notices: &[Notice]) -> Vec<Protection> {
+fn protections(report: &Report, notices: &[Notice]) -> Vec<Protection> {
     let protection = |name: &str, enforced| Protection {
         name: name.to_owned(),
         asked: "yes".to_owned(),
@@ -274,18 +274,16 @@ fn protections(notices: &[Notice]) -> Vec<Protection> {
         why: None,
         names: Vec::new(),
     };
-    notices
-        .iter()
-        .filter_map(|notice| match notice {
-            Notice::Weaker { name, why } => {
-                Some(Protection { why: Some(why.clone()), ..protection(name, Enforced::Partly) })
-            }
-            Notice::Scrubbed { names } => {
-                Some(Protection { names: names.clone(), ..protection("scrub_env", Enforced::Fully) })
-            }
-            _ => None,
-        })
-        .collect()
+    let told = notices.iter().filter_map(|notice| match notice {
+        Notice::Weaker { name, why } => {
+            Some(Protection { why: Some(why.clone()), ..protection(name, Enforced::Partly) })
+        }
+        Notice::Scrubbed { names } => {
+            Some(Protection { names: names.clone(), ..protection("scrub_env", Enforced::Fully) })
+        }
+        _ => None,
+    });
+    report.protections.iter().cloned().chain(told).collect()
 }
 
 fn report_of(record: &Record, dir: &std::path::Path) -> Report {
@@ -306,6 +304,7 @@ fn report_of(record: &Record, dir: &std::path::Path) -> Report {
         dir: supervisor::ByteStr::from(dir),
         durable: true,
         input: None,
+        protections: record.protections.clone(),
     }
 }
 

@@ -178,6 +178,7 @@ impl Task<'_> {
             dir: self.place.wire_path(),
             boundary: Boundary::Subreaper,
             tagged: self.launch.tag.is_some(),
+            protections: self.record.protections.clone(),
         }
     }
 
@@ -211,6 +212,7 @@ impl Task<'_> {
             dir: self.place.wire_path(),
             durable: self.place.durable,
             input: self.input.state(),
+            protections: self.record.protections.clone(),
         }
     }
 

@@ -11,6 +11,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::Pid;
 
 use super::clients::Clients;
+use super::confinement::Binding;
 use super::drain::{self, Pipes};
 use super::end_report::{self, EndReport};
 use super::input::{Inputs, Sink};
@@ -74,6 +75,7 @@ struct Ready {
     exec_error: OwnedFd,
     end_report: Option<EndReport>,
     leader: i32,
+    binding: Binding,
 }
 
 fn try_prepare(birth: &Birth<'_>, launch: &Launch) -> Result<Ready, String> {
@@ -81,8 +83,8 @@ fn try_prepare(birth: &Birth<'_>, launch: &Launch) -> Result<Ready, String> {
         .map_err(|error| format!("make a task directory in {}: {error}", launch.durable_dir.to_text()))?;
     let ready = in_place(birth, launch, &place);
     match ready {
-        Ok((record, spool, connections, exec_error, end_report, leader)) => {
-            Ok(Ready { place, record, spool, connections, exec_error, end_report, leader })
+        Ok((record, spool, connections, exec_error, end_report, leader, binding)) => {
+            Ok(Ready { place, record, spool, connections, exec_error, end_report, leader, binding })
         }
         Err(why) => {
             place.remove();
@@ -91,7 +93,7 @@ fn try_prepare(birth: &Birth<'_>, launch: &Launch) -> Result<Ready, String> {
     }
 }
 
-type InPlace = (Record, Spool, Connections, OwnedFd, Option<EndReport>, i32);
+type InPlace = (Record, Spool, Connections, OwnedFd, Option<EndReport>, i32, Binding);
 
 fn in_place(birth: &Birth<'_>, launch: &Launch, place: &Place) -> Result<InPlace, String> {
     let context = |what: &'static str| move |error: io::Error| format!("{what}: {error}");
@@ -100,13 +102,16 @@ fn in_place(birth: &Birth<'_>, launch: &Launch, place: &Place) -> Result<InPlace
     let record = first_record(birth, launch);
     record.write_first(&place.dir).map_err(context("write the task's record"))?;
     let spool = Spool::new(Rc::clone(&place.dir), &launch.id, launch.output_cap_bytes);
-    let (end_report, exec) = program(launch, place)?;
     let (connections, ends) = match launch.terminal {
         Some(size) => terminal(size).map_err(context("make a terminal"))?,
         None => pipes(launch).map_err(context("make pipes"))?,
     };
+    let end_report = end_report(launch, place)?;
+    let mut binding = Binding::prepare(launch)?;
+    let exec = program(launch, place, end_report.as_ref(), binding.temp_variable.as_deref())?;
+    binding.show_shell_files(place);
     let (exec_error, error_end) =
-        pipe_with(PipeFlags::CLOEXEC).map_err(|e| context("make a pipe")(e.into()))?;
+        pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK).map_err(|e| context("make a pipe")(e.into()))?;
     let mut plan = ChildPlan {
         placement: match launch.placement {
             _ if launch.terminal.is_some() => Placement::Terminal,
@@ -124,8 +129,11 @@ fn in_place(birth: &Birth<'_>, launch: &Launch, place: &Place) -> Result<InPlace
             .map_err(|_| "the working directory holds a NUL byte".to_owned())?,
         inherited: launch.inherited.clone().map(Into::into),
         tag: launch.tag.and_then(Tag::from_value),
+        confinement: binding.confinement.take(),
+        required: launch.confine.required,
         signals: KeeperSignals { hangup_ignored: birth.hangup_ignored },
         exec,
+        temp_variable_last: binding.temp_variable.is_some(),
         error_pipe: error_end.as_fd(),
     };
     // RACE(owner-start): the owner dies while its command is being started; closed by watching a pidfd and a lifeline,
@@ -135,7 +143,9 @@ fn in_place(birth: &Birth<'_>, launch: &Launch, place: &Place) -> Result<InPlace
         Fork::Child => plan.enter(),
         Fork::Parent { pid, .. } => {
             fault::point("record-first");
-            Ok((record, spool, connections, exec_error, end_report, pid))
+            binding.confinement = plan.confinement.take();
+            let end_report = end_report.map(|(report, _)| report);
+            Ok((record, spool, connections, exec_error, end_report, pid, binding))
         }
     }
 }
@@ -177,31 +187,40 @@ fn first_record(birth: &Birth<'_>, launch: &Launch) -> Record {
             _ => None,
         },
         sizes: launch.terminal.map(|size| SizeSince { offset: 0, size }).into_iter().collect(),
+        protections: Vec::new(),
     }
 }
 
-/// The program file with its vectors, and the end report where the shell is to give one.
-fn program(launch: &Launch, place: &Place) -> Result<(Option<EndReport>, ExecPlan), String> {
+/// The end report where the shell is to give one, with its variable.
+fn end_report(launch: &Launch, place: &Place) -> Result<Option<(EndReport, ByteStr)>, String> {
+    match &launch.command {
+        CommandSpec::Shell { wrapped: true, .. } => {
+            EndReport::prepare(place).map(Some).map_err(|error| format!("prepare the end report: {error}"))
+        }
+        _ => Ok(None),
+    }
+}
+
+/// The program file with its vectors.
+fn program(
+    launch: &Launch,
+    place: &Place,
+    report: Option<&(EndReport, ByteStr)>,
+    last_variable: Option<&[u8]>,
+) -> Result<ExecPlan, String> {
     let path =
         launch.env.iter().find_map(|variable| variable.0.strip_prefix(b"PATH=")).unwrap_or(b"/usr/bin:/bin");
     let mut env: Vec<&[u8]> = launch.env.iter().map(|variable| variable.0.as_slice()).collect();
+    env.extend(report.map(|(_, variable)| variable.0.as_slice()));
+    env.extend(last_variable);
     let refused = |error: confine::PlanError| error.to_string();
     match &launch.command {
         CommandSpec::Argv(argv) => {
             let argv: Vec<&[u8]> = argv.iter().map(|argument| argument.0.as_slice()).collect();
             let name = argv.first().copied().unwrap_or_default();
-            Ok((None, ExecPlan::new(&Program::Search { name, path }, &argv, &env).map_err(refused)?))
+            ExecPlan::new(&Program::Search { name, path }, &argv, &env).map_err(refused)
         }
-        CommandSpec::Shell { shell, dialect, line, wrapped, .. } => {
-            let report = if *wrapped {
-                Some(EndReport::prepare(place).map_err(|error| format!("prepare the end report: {error}"))?)
-            } else {
-                None
-            };
-            let variable: ByteStr = report.as_ref().map(|(_, variable)| variable.clone()).unwrap_or_default();
-            if report.is_some() {
-                env.push(&variable.0);
-            }
+        CommandSpec::Shell { shell, dialect, line, .. } => {
             let file;
             let tail: [&[u8]; 2] = if line.0.len() > ARGUMENT_BYTES_MAX {
                 file = end_report::command_file(place, &line.0)
@@ -219,8 +238,7 @@ fn program(launch: &Launch, place: &Place) -> Result<(Option<EndReport>, ExecPla
                 argv.push(b"--");
             }
             argv.push(tail[1]);
-            let plan = ExecPlan::new(&Program::File(&shell.0), &argv, &env).map_err(refused)?;
-            Ok((report.map(|(report, _)| report), plan))
+            ExecPlan::new(&Program::File(&shell.0), &argv, &env).map_err(refused)
         }
     }
 }
@@ -292,6 +310,7 @@ impl Ready {
             spool: self.spool,
             exec_error: Some(self.exec_error),
             exec_failure: None,
+            binding: self.binding,
             end_report: self.end_report,
             leader: self.leader,
             leader_status: None,

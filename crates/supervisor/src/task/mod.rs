@@ -4,12 +4,14 @@
 //! becomes an input of [`crate::lifecycle::step`], whose actions are performed here.
 
 mod clients;
+mod confinement;
 mod drain;
 mod end_report;
 mod input;
 mod ladder;
 mod launch;
 mod place;
+mod temp;
 mod terminal;
 mod turn;
 
@@ -28,8 +30,10 @@ use crate::sys::{self, SharedWords};
 use crate::wire::{FromSupervisor, Launch, Notice};
 
 pub use place::{SOCKET_FILE, remove_task_dir};
+pub use temp::TempDir;
 
 use clients::{Clients, Role};
+use confinement::Binding;
 use drain::Pipes;
 use end_report::EndReport;
 use input::Inputs;
@@ -91,6 +95,7 @@ struct Task<'guard> {
     spool: Spool,
     exec_error: Option<OwnedFd>,
     exec_failure: Option<confine::Failure>,
+    binding: Binding,
     end_report: Option<EndReport>,
     leader: i32,
     leader_status: Option<WaitStatus>,
@@ -195,6 +200,9 @@ impl Task<'_> {
         }
         if let Some(old) = self.old_place.take() {
             old.remove();
+        }
+        if let Some(temp) = self.binding.temp.take() {
+            temp.leave();
         }
     }
 

@@ -7,7 +7,7 @@ use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 
 use super::clients::{self, Role};
-use super::{Task, token, word};
+use super::{Task, confinement, token, word};
 use crate::clock;
 use crate::end::{End, StoppedBy, WaitStatus};
 use crate::lifecycle::{self, Action, Force, Input, OnOwnerExit, State, Stop};
@@ -224,16 +224,24 @@ impl Task<'_> {
         }
     }
 
-    /// The exec succeeded (end of file) or failed (a report).
+    /// What the child says before its exec: what binds it, why it failed, or nothing more (the exec succeeded).
     fn exec_result(&mut self, inputs: &mut Vec<Input>) {
-        let Some(pipe) = &self.exec_error else { return };
-        let mut bytes = [0; confine::Failure::WIRE_BYTES];
-        match rustix::io::read(pipe, &mut bytes) {
-            Err(Errno::INTR | Errno::AGAIN) => return,
-            Ok(confine::Failure::WIRE_BYTES) => self.exec_failure = confine::Failure::from_wire(bytes),
-            _ => inputs.push(Input::Started),
+        while let Some(pipe) = &self.exec_error {
+            let mut bytes = [0; confine::Failure::WIRE_BYTES];
+            match rustix::io::read(pipe, &mut bytes) {
+                Err(Errno::INTR | Errno::AGAIN) => return,
+                Ok(confine::Failure::WIRE_BYTES) => match confine::Facts::from_wire(bytes) {
+                    Some(facts) => {
+                        self.record.protections.extend(self.binding.protections(&facts));
+                        self.binding.confinement = None;
+                        continue;
+                    }
+                    None => self.exec_failure = confine::Failure::from_wire(bytes),
+                },
+                _ => inputs.push(Input::Started),
+            }
+            self.exec_error = None;
         }
-        self.exec_error = None;
     }
 
     /// Collects every child that changed state.
@@ -449,6 +457,8 @@ impl Task<'_> {
         let what = match failure.stage {
             confine::Stage::WorkingDirectory => format!("enter the directory {}", self.launch.cwd.to_text()),
             confine::Stage::Exec => format!("execute {}", self.program_name()),
+            confine::Stage::Required => return confinement::refusal(&self.record.protections),
+            confine::Stage::FileView => "make the sandbox's view of the files".to_owned(),
             other => format!("prepare the process ({other:?})"),
         };
         format!("{what}: {errno}")
