@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use kennel::{
-    Door, ForkedGuard, GuardStart, Kennel, Kill, News, OnOwnerExit, OnTimeout, Outcome, Output, Pace,
+    Door, ForkedGuard, GuardStart, Kennel, Kill, News, Notice, OnOwnerExit, OnTimeout, Outcome, Output, Pace,
     Request, Scope, Session, Status, Stdin, Stream, Survivors, TERMINAL_SIZE_DEFAULT, Task, VerdictSummary,
 };
 
@@ -249,6 +249,9 @@ impl Watch<'_> {
                     render::note(&format!("{bytes} bytes of output were dropped"));
                 }
                 Some(News::Started(started)) => sandbox::name_weaker(&started.protections),
+                Some(News::Notice(Notice::Clamped { asked, used, .. })) => {
+                    render::note(&format!("the timeout of {asked} ms is over timeout_max: {used} ms it is"));
+                }
                 Some(News::Notice(_)) => {}
                 Some(News::Ended(_) | News::Lost) | None => return Ok(()),
             }

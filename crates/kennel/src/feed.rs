@@ -158,6 +158,8 @@ impl Feed {
         if let Some(started) = view.started.as_ref().filter(|_| !self.started_told) {
             self.started_told = true;
             self.ready.push_back(News::Started(started.clone()));
+            // Decided before it started; what the supervisor sees comes after.
+            self.ready.extend(self.task.launch_notices().iter().cloned().map(News::Notice));
         }
         for notice in view.notices.iter().skip(self.notices_told) {
             self.ready.push_back(News::Notice(notice.clone()));

@@ -100,7 +100,9 @@ pub(crate) fn place(path: &str, ctx: &Context) -> Place {
     }
     let hole = parts.iter().position(|part| mark::has_hole(part));
     let Some(hole) = hole else {
-        let zone = zone(&parts, ctx);
+        // What has a home in it is as good as one, wherever that is.
+        let holds_home = !parts.is_empty() && components(&ctx.home).starts_with(&parts);
+        let zone = if holds_home { zone(&parts, ctx).max(Zone::Home) } else { zone(&parts, ctx) };
         return Place { zone: if wide { zone } else { partial(&parts, zone, ctx) }, certain: true, wide };
     };
     if parts.get(hole..).unwrap_or_default().contains(&"..") {
@@ -159,9 +161,7 @@ fn zone(parts: &[&str], ctx: &Context) -> Zone {
     if parts.starts_with(&workspace) && !workspace.is_empty() {
         return Zone::Inside;
     }
-    if ctx.temp.iter().any(|temp| parts.starts_with(&components(temp))) {
-        return Zone::Temp;
-    }
+    // Before temp: a home below /tmp is a home.
     if !home.is_empty() && parts.starts_with(&home) {
         return match parts.get(home.len()) {
             None => Zone::Home,
@@ -169,6 +169,9 @@ fn zone(parts: &[&str], ctx: &Context) -> Zone {
             Some(_) if workspace.starts_with(parts) => Zone::Ancestor,
             Some(_) => Zone::HomeInner,
         };
+    }
+    if ctx.temp.iter().any(|temp| parts.starts_with(&components(temp))) {
+        return Zone::Temp;
     }
     if matches!(*first, "root" | "home" | "Users") {
         let depth = if *first == "root" { 1 } else { 2 };

@@ -195,7 +195,9 @@ impl Checker<'_> {
             return;
         }
         let words = Words::new(name, call.args);
-        for (pattern, rule) in builtin {
+        // `terraform destroy --help` prints a page.
+        let helps = call.args.last().is_some_and(|word| word == "--help");
+        for (pattern, rule) in builtin.into_iter().filter(|_| !helps) {
             if pattern.matches(name, &words) {
                 self.report(rule, &format!("{name} {}", call.args.join(" ")));
             }
@@ -247,6 +249,8 @@ pub(crate) fn is_own(path: &str) -> bool {
         .any(|dir| path.contains(dir));
     let ends = [
         "/.config/kennel",
+        "/kennel/config.toml",
+        "/kennel/trusted.json",
         "/.local/state/kennel",
         "/etc/kennel.toml",
         "/kennel.toml",

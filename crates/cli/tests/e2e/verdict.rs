@@ -47,6 +47,12 @@ fn what_is_asked_runs_with_a_notice_where_nobody_can_be_asked() {
     assert_eq!(text(&outcome, "/verdict/decision"), "ask");
     assert_eq!(text(&outcome, "/verdict/rules/0/id"), "exec.dynamic");
     assert_eq!(text(&outcome, "/notices/0/consent"), "assumed");
+    // Symptom: a program that follows the events learns of the question only at the end.
+    let done = rig.kennel(["run", "--events", ASKED]).finish();
+    let events: Vec<serde_json::Value> =
+        done.text().lines().map(|line| serde_json::from_str(line).expect("an event")).collect();
+    let asked = events.iter().find(|event| text(event, "kind") == "asked").expect("a notice");
+    assert_eq!((text(asked, "type"), text(asked, "consent")), ("notice".to_owned(), "assumed".to_owned()));
     let outcome = rig.kennel(["run", "--json", "true"]).finish().json();
     assert_eq!(at(&outcome, "verdict"), json!({"decision": "allow", "rules": []}));
 }

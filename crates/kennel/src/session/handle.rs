@@ -129,7 +129,7 @@ impl Session {
         let born = Born {
             id: launch.id.clone(),
             max_output: request.max_output.unwrap_or(self.terms.settings.output_max_chars.value),
-            clamps: launch.notices.clone(),
+            launch_notices: launch.notices.clone(),
             bonds: Bonds {
                 moves_session: (mode == Mode::Foreground && request.cwd.is_none()).into(),
                 kept: (launch.on_owner_exit == OnOwnerExit::Keep).into(),

@@ -22,7 +22,7 @@ pub struct Task {
     pub(super) id: String,
     pub(super) line: Option<Line>,
     pub(super) max_output: usize,
-    pub(super) clamps: Vec<Notice>,
+    pub(super) launch_notices: Vec<Notice>,
     pub(super) bonds: Arc<Bonds>,
     pub(super) terms: Option<Arc<SessionTerms>>,
     pub(super) guard: Option<(watch::Receiver<Told>, u32)>,
@@ -42,20 +42,20 @@ pub(crate) struct Bonds {
 pub(crate) struct Born {
     pub(crate) id: String,
     pub(crate) max_output: usize,
-    pub(crate) clamps: Vec<Notice>,
+    pub(crate) launch_notices: Vec<Notice>,
     pub(crate) bonds: Bonds,
     pub(crate) guard: (watch::Receiver<Told>, u32),
 }
 
 impl Task {
     pub(crate) fn of_session(born: Born, line: Line, terms: Arc<SessionTerms>) -> Self {
-        let Born { id, max_output, clamps, bonds, guard } = born;
+        let Born { id, max_output, launch_notices, bonds, guard } = born;
         let registry = Registry::new(terms.places.clone());
         Self {
             id,
             line: Some(line),
             max_output,
-            clamps,
+            launch_notices,
             bonds: Arc::new(bonds),
             terms: Some(terms),
             guard: Some(guard),
@@ -69,7 +69,7 @@ impl Task {
             id,
             line,
             max_output,
-            clamps: Vec::new(),
+            launch_notices: Vec::new(),
             bonds: Arc::default(),
             terms: None,
             guard: None,
@@ -80,6 +80,11 @@ impl Task {
     /// The task's whole id.
     pub fn id(&self) -> &str {
         &self.id
+    }
+
+    /// What was decided before it started: a clamp, an answer to the policy.
+    pub(crate) fn launch_notices(&self) -> &[Notice] {
+        &self.launch_notices
     }
 
     /// Its supervisor has said its last word, or has gone.

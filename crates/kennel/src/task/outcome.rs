@@ -152,7 +152,7 @@ impl Task {
     /// Those of the door and those of the supervisor. The handle of a task that another session started knows the former
     /// from the record, which has them all.
     fn notices(&self, view: &View) -> Vec<Notice> {
-        let told = || [self.clamps.clone(), view.notices.clone()].concat();
+        let told = || [self.launch_notices.clone(), view.notices.clone()].concat();
         if self.terms.is_some() {
             told()
         } else {

@@ -60,6 +60,7 @@ impl Checker<'_> {
         if Rc::strong_count(&env.vars) > 1 {
             self.spend(env.weight());
         }
+        let name = &env.named(name).to_owned();
         let vars = Rc::make_mut(&mut env.vars);
         let Some(index) = index else {
             let joined = match (append, vars.get(name), &value) {
@@ -195,7 +196,7 @@ impl Checker<'_> {
                     env.args = Some(Rc::new(list.get(by..).unwrap_or_default().to_vec()));
                 }
             }
-            "export" | "declare" | "typeset" | "local" | "readonly" => self.declare(env, args),
+            "export" | "declare" | "typeset" | "local" | "readonly" => self.declare(env, call),
             "unset" => {
                 for name in args.iter().filter(|arg| !arg.starts_with('-')) {
                     if name == "HISTFILE" {
@@ -248,11 +249,19 @@ impl Checker<'_> {
         env.enter(dirs);
     }
 
-    fn declare(&mut self, env: &mut Env, args: &[String]) {
+    fn declare(&mut self, env: &mut Env, call: &Call<'_>) {
+        let args = call.args;
+        // With `export` it means something else.
+        let refers =
+            call.name != "export" && args.iter().any(|arg| arg.starts_with('-') && arg.contains('n'));
         let lower = args.iter().any(|arg| arg.starts_with('-') && arg.contains('l'));
         let upper = args.iter().any(|arg| arg.starts_with('-') && arg.contains('u'));
         for arg in args.iter().filter(|arg| !arg.starts_with('-')) {
             let Some((name, value)) = arg.split_once('=') else { continue };
+            if refers {
+                env.set(name, Var::Ref(value.to_owned()));
+                continue;
+            }
             let (name, append) = name.strip_suffix('+').map_or((name, false), |name| (name, true));
             let value = match (lower, upper) {
                 (true, _) => value.to_lowercase(),

@@ -16,6 +16,8 @@ pub(crate) enum Var {
     /// Elements in order; keys are not kept, except by [`Var::Map`].
     Array(Vec<String>),
     Map(Vec<(String, String)>),
+    /// Another name for a variable (`declare -n`).
+    Ref(String),
 }
 
 /// A shell's state; cheap to clone, since most subshells change little.
@@ -55,6 +57,18 @@ impl Env {
             unmoved: None,
             exits_on_error: false,
         }
+    }
+
+    /// The variable that a name stands for: references are followed, in circles not for ever.
+    pub(crate) fn named<'n>(&'n self, name: &'n str) -> &'n str {
+        let mut name = name;
+        for _ in 0..8 {
+            match self.vars.get(name) {
+                Some(Var::Ref(target)) => name = target,
+                _ => break,
+            }
+        }
+        name
     }
 
     pub(crate) fn set(&mut self, name: &str, value: Var) {

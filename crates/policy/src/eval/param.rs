@@ -87,14 +87,17 @@ impl Checker<'_> {
         if let Some(index) = index {
             return self.element(env, name, index);
         }
+        let name = &env.named(name).to_owned();
         match env.vars.get(name) {
             Some(Var::Scalar(values)) if values.is_empty() => return vec![Value::Text(String::new())],
             Some(Var::Scalar(values)) => return values.iter().cloned().map(Value::Text).collect(),
             Some(Var::Array(items)) => return vec![Value::Text(items.first().cloned().unwrap_or_default())],
             Some(Var::Map(_)) => return vec![Value::Text(String::new())],
+            // A circle of references, or one to what is not set.
+            Some(Var::Ref(_)) => return vec![Value::Text(UNSET.to_string())],
             None => {}
         }
-        let value = match name {
+        let value = match name.as_str() {
             "@" | "*" => match &env.args {
                 Some(args) => return vec![Value::List { items: args.to_vec(), joined: name == "*" }],
                 None => UNSET.to_string(),
@@ -137,7 +140,7 @@ impl Checker<'_> {
     fn element(&mut self, env: &mut Env, name: &str, index: &[Part]) -> Vec<Value> {
         let key = self.text(env, index, Context::Value).into_iter().next().unwrap_or_default();
         let unset = || vec![Value::Text(UNSET.to_string())];
-        match (env.vars.get(name), key.as_str()) {
+        match (env.vars.get(env.named(name)), key.as_str()) {
             (Some(Var::Array(items)), "@" | "*") => {
                 vec![Value::List { items: items.clone(), joined: key == "*" }]
             }

@@ -1,6 +1,6 @@
 //! Archivers and rsync: what they read, write, delete, and run.
 
-use super::effect::{Effect, How};
+use super::effect::{Effect, How, is_vital_file};
 use super::{Call, Spec};
 use crate::eval::Checker;
 use crate::eval::env::Env;
@@ -128,11 +128,14 @@ impl Checker<'_> {
             // What is in the target and not in the source goes, except in the workspace, where it is a copy that is wanted.
             self.effect(env, Effect::Delete { path: target.clone(), recursive: true, filtered: false });
         } else {
-            // It adds to what is there.
-            self.effect(
-                env,
-                Effect::Write { path: format!("{target}/{RUN}"), content: None, how: How::Create },
-            );
+            // It adds to what is there; a source without a slash at its end goes in under its own name.
+            for source in sources {
+                let name = source.rsplit('/').next().unwrap_or_default();
+                let name = if name.is_empty() { RUN.to_string() } else { name.to_owned() };
+                let path = format!("{}/{name}", target.trim_end_matches('/'));
+                let how = if is_vital_file(&path) { How::Copy } else { How::Create };
+                self.effect(env, Effect::Write { path, content: None, how });
+            }
         }
         RUN.to_string()
     }

@@ -139,7 +139,7 @@ impl Checker<'_> {
         }
         let place = paths::place(path, self.ctx);
         let Place { zone, certain, .. } = place;
-        if paths::is_auth(path) && !(how == How::Create && path.ends_with("/.ssh")) {
+        if paths::is_auth(path) && zone != Zone::Temp && !(how == How::Create && path.ends_with("/.ssh")) {
             let rule = if how == How::Create { "fs.write.outside" } else { "fs.write.auth" };
             return self
                 .capped(if certain { Decision::Deny } else { Decision::Ask }, |c| c.report(rule, path));

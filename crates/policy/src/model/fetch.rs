@@ -21,6 +21,8 @@ impl Checker<'_> {
             "curl" | "curlie" | "xh" | "http" | "https" => self.curl(env, call),
             "wget" | "wget2" | "aria2c" | "axel" => self.wget(env, call),
             "lynx" | "w3m" | "links" | "elinks" => NET.to_string(),
+            // The fetch of BSD.
+            "fetch" if call.args.iter().any(|arg| arg.contains("://")) => NET.to_string(),
             "nc" | "ncat" | "netcat" | "nc.traditional" | "nc.openbsd" | "telnet" => self.peer(env, call),
             "socat" => self.socat(env, call),
             "scp" | "sftp" | "rcp" | "ftp" | "lftp" | "tftp" => self.copy_over(env, call),
@@ -81,29 +83,30 @@ impl Checker<'_> {
         if let Some(file) = opts.value("K config").map(str::to_owned) {
             self.effect(env, Effect::Read { path: file });
         }
-        self.fetched_urls(env, &opts.operands);
+        let fetched = self.fetched_urls(env, &opts.operands);
         let files: Vec<String> = opts.values("o output").map(str::to_owned).collect();
         for file in &files {
-            self.output_file(env, file, &NET.to_string(), How::Replace);
+            self.output_file(env, file, &fetched, How::Replace);
         }
         if opts.has("O remote-name J remote-header-name") {
             self.downloads(env, &opts.operands, "");
             return RUN.to_string();
         }
-        if files.iter().any(|file| file != "/dev/null" && file != "-") {
-            RUN.to_string()
-        } else {
-            NET.to_string()
-        }
+        if files.iter().any(|file| file != "/dev/null" && file != "-") { RUN.to_string() } else { fetched }
     }
 
-    fn fetched_urls(&mut self, env: &mut Env, urls: &[String]) {
+    /// What comes back: of the network, or of this machine's own files.
+    fn fetched_urls(&mut self, env: &mut Env, urls: &[String]) -> String {
+        let mut fetched = String::new();
         for url in urls {
-            self.send(env, url, url);
             if let Some(path) = url.strip_prefix("file://") {
-                self.effect(env, Effect::Read { path: path.to_owned() });
+                fetched.push_str(&self.read(env, path));
+            } else {
+                self.send(env, url, url);
+                fetched.push(NET);
             }
         }
+        if fetched.is_empty() { NET.to_string() } else { fetched }
     }
 
     /// Files that are named after their addresses.

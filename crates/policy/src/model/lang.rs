@@ -179,6 +179,9 @@ impl Checker<'_> {
                 let path = crate::mark::activate(&path);
                 self.effect(env, Effect::Delete { path, recursive, filtered: false });
             }
+            Sink::Sweep(path) => {
+                self.effect(env, Effect::Delete { path, recursive: true, filtered: true });
+            }
             Sink::Write(path) => self.effect(env, Effect::Write { path, content: None, how: How::Replace }),
             Sink::Chmod(path, open) => {
                 let grant = if open { Grant::World } else { Grant::Plain };

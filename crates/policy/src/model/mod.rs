@@ -122,6 +122,10 @@ impl Checker<'_> {
 
     /// A program of a known name.
     pub(crate) fn program(&mut self, env: &mut Env, call: &Call<'_>) -> String {
+        if matches!(call.args, [only] if matches!(only.as_str(), "--help" | "--version")) {
+            // A page is printed, whatever the program does else.
+            return RUN.to_string();
+        }
         self.patterns(env, call);
         if let Some(out) = self.builtin(env, call) {
             return out;

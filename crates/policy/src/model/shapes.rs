@@ -58,7 +58,7 @@ impl Checker<'_> {
                 pipeline.stages.len() == 1
                     && pipeline.stages.iter().all(|stage| match &stage.kind {
                         Kind::Simple(simple) => simple.words.first().and_then(Word::bare).is_some_and(|name| {
-                            matches!(name, ":" | "true" | "[" | "test" | "1") && !simple.words.iter().any(|word| word.bare().is_none())
+                            matches!(name, ":" | "true" | "false" | "[" | "test" | "1") && !simple.words.iter().any(|word| word.bare().is_none())
                         }),
                         Kind::Arith(word) => matches!(word.parts.as_slice(), [Part::Quoted(text)] if text.trim() != "0" && text.trim().bytes().all(|b| b.is_ascii_digit())),
                         _ => false,

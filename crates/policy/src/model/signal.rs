@@ -29,7 +29,7 @@ impl Checker<'_> {
 
     fn kill_pattern(&mut self, call: &Call<'_>, patterns: &[String]) {
         let everyone = |pattern: &String| pattern.chars().all(|c| matches!(c, '.' | '*' | '^' | '+' | '$'));
-        if call.name == "pkill" && patterns.iter().any(everyone) {
+        if call.name == "killall5" || call.name == "pkill" && patterns.iter().any(everyone) {
             return self.report("proc.kill-all", &call.args.join(" "));
         }
         // A whole command line with its operands names one server, not whatever runs under that interpreter.

@@ -58,6 +58,18 @@ impl Checker<'_> {
             "set" | "export" | "declare" if args.is_empty() => format!("{SECRET}{RUN}"),
             name if PATTERNED.contains(&name) => self.patterned(env, call),
             name if COPIERS.contains(&name) => self.copied(env, call),
+            "gzip" | "gunzip" | "zstd" | "unzstd"
+                if args.iter().any(|arg| {
+                    arg == "--recursive"
+                        || arg.starts_with('-') && !arg.starts_with("--") && arg.contains('r')
+                }) =>
+            {
+                // Every file below takes another form.
+                for path in args.iter().filter(|arg| !arg.starts_with('-')) {
+                    self.effect(env, Effect::Write { path: path.clone(), content: None, how: How::Replace });
+                }
+                String::new()
+            }
             name if FILTERS.contains(&name) => self.filtered(env, call),
             _ => return self.named(env, call).or_else(|| trusted_code(call)),
         };

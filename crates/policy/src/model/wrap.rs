@@ -102,6 +102,11 @@ const TABLE: &[Wrapper] = &[
     row("busybox toybox", "", "", Rest::Argv(0)),
     loose(with(row("script", "cIOBTmoE", "command log-in log-out log-io log-timing", Rest::Dashes(9)),
         "c command", "")),
+    row("ld.so ld-linux.so.2 ld-linux-x86-64.so.2 ld-linux-aarch64.so.1 ld-musl-x86_64.so.1", "",
+        "library-path preload argv0 inhibit-rpath audit", Rest::Argv(0)),
+    row("cgexec", "g", "", Rest::Argv(0)),
+    loose(with(row("split", "abCln", "filter suffix-length bytes line-bytes lines number additional-suffix",
+        Rest::Dashes(99)), "filter", "")),
     row("dumb-init tini", "pes", "rewrite", Rest::Argv(0)),
     row("entr", "", "", Rest::Argv(0)),
     with(row("xterm rxvt urxvt konsole alacritty kitty", "T", "title workdir", Rest::Dashes(9)), "", ""),
@@ -339,6 +344,7 @@ impl Checker<'_> {
         }
         let Some(host) = opts.operands.first() else { return String::new() };
         let words = opts.operands.get(1..).unwrap_or_default();
+        let words = words.strip_prefix(&["--".to_owned()][..]).unwrap_or(words);
         if let Some(data) = call.stdin {
             self.effect(env, super::effect::Effect::Send { data: data.to_owned(), to: host.clone() });
         }

@@ -401,7 +401,7 @@ const PATTERNS: &[(&str, &[&str])] = &[
         "ansible-vault view|decrypt", "chamber read|export", "keyctl read|print"]),
     ("secret.loss", &["gpg|gpg2 --delete-secret-keys|--delete-secret-key|--delete-secret-and-public-key|--delete-keys|--delete-key"]),
     ("sys.root-account", &["useradd|usermod|adduser -o|--non-unique ** 0",
-        "useradd|usermod|adduser --uid=0", "useradd|usermod -ou ** 0"]),
+        "useradd|usermod|adduser --uid=0", "useradd|usermod|adduser -u0", "useradd|usermod -ou ** 0"]),
     ("container.host", &["nsenter -t|--target 1", "nsenter -t1|--target=1"]),
     ("device.format", &["mkfs|mkfs.*|mke2fs|mkswap|mkdosfs|mkntfs|mkexfatfs|mkudffs|newfs /dev/*",
         "wipefs -a|--all|-o ** /dev/*", "blkdiscard|blkzone|zerofree /dev/*", "blkdiscard ** /dev/*",

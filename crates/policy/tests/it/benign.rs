@@ -136,6 +136,9 @@ fn network_containers_and_services() {
             "sqlite3 a.db \"DELETE FROM x WHERE id = 3\"", "redis-cli ping", "redis-cli get x",
             "pg_dump db > dump.sql", "mongosh --eval 'db.x.find()'", "apt list --installed",
             "brew install jq", "man rm", "tldr dd", "history | tail", "echo done", "xdg-open x.html",
+            "terraform destroy --help", "sudo --help", "kubectl delete --help", "split -b 1M big part-",
+            "python3 -c \"import os; [print(f) for f in os.listdir('/etc')]\"", "gzip -9 out.log && gunzip -k a.gz",
+            "declare -n ref=x; x=build; rm -rf $ref", "python3 -c \"getattr(str, 'upper')('rm -rf /')\"",
             "code .", "vim +10 a.rs", "tmux ls", "screen -ls",
         ],
     );

@@ -139,4 +139,21 @@ fn the_root_a_system_directory_and_a_home_are_no_workspaces() {
     assert_eq!(decide("/root", "/root", "echo x > a.txt && rm a.txt"), Decision::Allow);
     assert_eq!(decide("/root", "/root", "rm -rf work"), Decision::Ask);
     assert_eq!(decide("/root", "/root", "echo x >> .bashrc"), Decision::Ask);
+    // Symptom: HOME=/tmp/h, as test rigs and CI have it, and `rm -rf ~` is only a temporary directory.
+    for line in [
+        "rm -rf ~",
+        "rm -rf ~/*",
+        "rm -rf /tmp/*",
+        "rm -rf /tmp",
+        "find /tmp/h -delete",
+        "rm -rf /tmp/h/.ssh",
+    ] {
+        assert_eq!(decide("/tmp/w", "/tmp/h", line), Decision::Deny, "{line}");
+    }
+    assert_eq!(decide("/tmp/w", "/tmp/h", "rm -rf ~/Documents"), Decision::Ask);
+    for line in
+        ["rm -rf /tmp/x", "rm -rf \"$(mktemp -d)\"", "T=$(mktemp -d); rm -rf \"$T\"/*", "rm -rf /tmp/x*"]
+    {
+        assert_eq!(decide("/tmp/w", "/tmp/h", line), Decision::Allow, "{line}");
+    }
 }

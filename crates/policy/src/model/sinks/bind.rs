@@ -28,6 +28,15 @@ impl Scan<'_> {
                 Some(Token::Name(name)) => Some(name.clone()),
                 _ => None,
             };
+            // `const {execSync: run} = require(…)`
+            if self.language == super::Language::JavaScript
+                && matches!(self.tokens.get(at + 1), Some(Token::Mark(':')))
+                && super::SHELL_CALLS.contains(&word.as_str())
+                && let Some(name) = named(2)
+                && self.aliases.len() < super::CONSTANTS_MAX
+            {
+                self.aliases.push((name, word.clone()));
+            }
             match (word.as_str(), named(1), named(2), named(3)) {
                 ("import", Some(what), Some(by), Some(name))
                     if by == "as" && self.aliases.len() < super::CONSTANTS_MAX =>

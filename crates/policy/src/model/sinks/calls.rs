@@ -38,6 +38,7 @@ impl Scan<'_> {
             return;
         }
         if let Some((_, recursive)) = DELETE_CALLS.iter().find(|(name, _)| *name == last) {
+            self.deletes_unknown |= crate::mark::has_hole(&first);
             let ambiguous = matches!(last, "rm" | "remove" | "delete" | "del" | "rmdir" | "unlink");
             if (!ambiguous || FILE_OWNERS.contains(&owner)) && !first.is_empty() {
                 self.found.push(Sink::Delete { path: first, recursive: *recursive });

@@ -8,12 +8,12 @@ mod names;
 mod shapes;
 
 use lexer::{Token, tokens};
-use names::{DELETE_CALLS, EVALS, FILE_CALLS, SHELL_CALLS};
+use names::{DELETE_CALLS, EVALS, FETCHES, FILE_CALLS, SHELL_CALLS, WALKS};
 
 use std::collections::HashSet;
 
 use super::lang::Language;
-use crate::mark::RUN;
+use crate::mark::{NET, RUN};
 
 /// Something that code does.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,6 +24,8 @@ pub(in crate::model) enum Sink {
         path: String,
         recursive: bool,
     },
+    /// Deletes what a walk of this directory finds, or some of it.
+    Sweep(String),
     Write(String),
     Read(String),
     /// A mode change; true if it lets everyone write.
@@ -57,10 +59,15 @@ pub(in crate::model) fn scan(code: &str, language: Language, home: &str) -> Vec<
         constants: Vec::new(),
         aliases: Vec::new(),
         found: Vec::new(),
+        walked: Vec::new(),
+        deletes_unknown: false,
     };
     scan.bind();
     scan.all();
-    let Scan { mut found, .. } = scan;
+    let Scan { mut found, walked, deletes_unknown, .. } = scan;
+    if deletes_unknown {
+        found.extend(walked.into_iter().map(Sink::Sweep));
+    }
     shapes::find(code, &tokens, language, &mut found);
     found
 }
@@ -85,6 +92,10 @@ struct Scan<'a> {
     /// Names and what they were imported from.
     aliases: Vec<(String, String)>,
     found: Vec<Sink>,
+    /// Directories that the code goes through.
+    walked: Vec<String>,
+    /// It deletes something whose path cannot be read.
+    deletes_unknown: bool,
 }
 
 impl Scan<'_> {
@@ -96,6 +107,7 @@ impl Scan<'_> {
                     let name = self.unaliased(name);
                     self.name(at, &name);
                 }
+                Some(Token::Mark(')' | ']')) => self.named_by_text(at),
                 Some(Token::Mark('|')) if self.language == Language::Awk => self.awk_pipe(at),
                 Some(Token::Mark('>')) if self.language == Language::Awk => {
                     if let Some(Token::Text(path)) = self.tokens.get(at + 1) {
@@ -104,6 +116,20 @@ impl Scan<'_> {
                 }
                 _ => {}
             }
+        }
+    }
+
+    /// `getattr(os, "system")("…")`, `module["exec"]("…")`: the function is named by a text.
+    fn named_by_text(&mut self, at: usize) {
+        let called = matches!(self.tokens.get(at + 1), Some(Token::Mark('(')));
+        let Some(Token::Text(name)) = at.checked_sub(1).and_then(|i| self.tokens.get(i)).filter(|_| called)
+        else {
+            return;
+        };
+        let known =
+            SHELL_CALLS.contains(&name.as_str()) || DELETE_CALLS.iter().any(|(known, _)| known == name);
+        if known && let Some(args) = self.arguments(at, false) {
+            self.call(name, "require", &args);
         }
     }
 
@@ -170,6 +196,13 @@ impl Scan<'_> {
         } else {
             self.owner_before(at)
         };
+        if WALKS.contains(&last)
+            && let Some(dir) = self.arguments(at, lisp).and_then(|args| args.into_iter().next())
+            && !dir.is_empty()
+            && !crate::mark::has_hole(&dir)
+        {
+            self.walked.push(dir);
+        }
         let known = [SHELL_CALLS, EVALS, FILE_CALLS].iter().any(|names| names.contains(&last))
             || DELETE_CALLS.iter().any(|(name, _)| *name == last);
         if !known {
@@ -227,7 +260,12 @@ impl Scan<'_> {
                 Some(self.split(at + 1, self.statement_end(at + 1)))
             }
             Some(Token::Mark('[')) if bare => Some(self.split(at + 1, self.statement_end(at + 1))),
-            Some(Token::Name(name)) if bare && (name == "glob" || name.starts_with('$')) => {
+            Some(Token::Name(name))
+                if bare
+                    && (name == "glob"
+                        || name.starts_with('$')
+                        || name.rsplit('.').next() == Some("home")) =>
+            {
                 Some(self.split(at + 1, self.statement_end(at + 1)))
             }
             _ => None,
@@ -307,6 +345,10 @@ impl Scan<'_> {
             return 0;
         }
         let called = matches!(self.tokens.get(at + 1), Some(Token::Mark('(')));
+        if called && name.split(['.', ':']).any(|part| FETCHES.contains(&part)) {
+            out.push(NET);
+            return 0;
+        }
         let keyword = matches!(self.tokens.get(at + 1), Some(Token::Mark('=' | ':')));
         let wraps = matches!(
             last,

@@ -6,7 +6,7 @@ pub(super) const SHELL_CALLS: &[&str] = &[
     "execFileSync", "shell_exec", "passthru", "proc_open", "pcntl_exec", "execute", "run", "call", "Popen",
     "check_call", "check_output", "popen2", "popen3", "popen4", "capture2", "capture2e", "capture3", "execl",
     "execlp", "execv", "execvp", "execvpe", "spawnl", "spawnlp", "spawnv", "spawnvp", "posix_spawn", "sh",
-    "$", "shell", "shell-command", "cmd", "script", "call-process", "ShellExecute",
+    "$", "shell", "shell-command", "cmd", "script", "call-process", "ShellExecute", "Command",
 ];
 /// Of these, names that mean something else unless they belong to one of the owners.
 pub(super) const AMBIGUOUS: &[(&str, &[&str])] = &[
@@ -19,6 +19,7 @@ pub(super) const AMBIGUOUS: &[(&str, &[&str])] = &[
     ("sh", &["", "FileUtils"]),
     ("$", &["", "Bun"]),
     ("shell", &[""]),
+    ("Command", &["Deno"]),
 ];
 pub(super) const DELETE_CALLS: &[(&str, bool)] = &[
     ("rmtree", true),
@@ -59,6 +60,11 @@ pub(super) const FILE_OWNERS: &[&str] = &[
     "os", "fs", "File", "Dir", "FileUtils", "shutil", "Path", "pathlib", "promises", "fsPromises", "fse", "",
     "require", "Pathname", "IO", "Deno", "path",
 ];
+/// Functions that list what is in a directory, mostly to do something to it.
+pub(super) const WALKS: &[&str] =
+    &["walk", "rglob", "glob", "iglob", "scandir", "listdir", "readdirSync", "fwalk", "globSync"];
+/// What brings something from the network.
+pub(super) const FETCHES: &[&str] = &["urlopen", "requests", "httpx", "aiohttp", "axios", "LWP", "open_uri"];
 /// Functions that run a string in the same language.
 pub(super) const EVALS: &[&str] =
     &["eval", "exec", "instance_eval", "Function", "runInThisContext", "assert"];
