@@ -22,6 +22,7 @@ pub(crate) mod read;
 pub(crate) mod registry;
 pub(crate) mod request;
 pub(crate) mod root;
+pub(crate) mod screen;
 pub(crate) mod session;
 pub(crate) mod shell;
 pub(crate) mod source;
@@ -56,6 +57,7 @@ pub use request::{
     Stdin, Survivors, TERMINAL_SIZE_DEFAULT, TerminalSize, Timeout,
 };
 pub use root::{Builder, Kennel};
+pub use screen::{Cursor, Look, Screen};
 pub use session::{
     Door, Persist, Session, SessionBuilder, SessionClosed, SessionInfo, SessionList, SessionState,
     TIMEOUT_DEFAULT, TIMEOUT_MAX_DEFAULT,
