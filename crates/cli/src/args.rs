@@ -222,6 +222,7 @@ pub(crate) enum StreamArg {
 /// Read the output of a task.
 #[derive(Debug, Parser)]
 #[command(name = "kennel output", max_term_width = 100)]
+#[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 pub(crate) struct OutputOptions {
     /// Task id or the beginning of one.
     #[arg(value_name = "ID")]
@@ -250,6 +251,15 @@ pub(crate) struct OutputOptions {
     /// Exactly the bytes that are kept.
     #[arg(long)]
     pub(crate) raw: bool,
+    /// The screen of the task's terminal, as text.
+    #[arg(long, conflicts_with_all = ["follow", "raw", "tail", "from", "since", "grep", "stream", "max_output"])]
+    pub(crate) screen: bool,
+    /// Wait until the text or the screen matches this regular expression, or the task ends.
+    #[arg(long, value_name = "RE", allow_hyphen_values = true, conflicts_with_all = ["follow", "raw"])]
+    pub(crate) until: Option<String>,
+    /// Longest wait of --until: exit 124 after it.
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = duration::parse, default_value = "30s")]
+    pub(crate) timeout: Duration,
     /// Print JSON.
     #[arg(long, conflicts_with_all = ["follow", "raw"])]
     pub(crate) json: bool,

@@ -1,6 +1,6 @@
 //! `kennel output`: reading without changing anything.
 
-use kennel::{Chunk, Error, Kennel, MAX_OUTPUT_DEFAULT, News, Pace, Read, Scope, Stream, Task};
+use kennel::{Chunk, Error, Kennel, Look, MAX_OUTPUT_DEFAULT, News, Pace, Read, Scope, Status, Stream, Task};
 use regex::Regex;
 
 use crate::args::{OutputOptions, StreamArg};
@@ -16,9 +16,15 @@ pub(crate) async fn output(options: OutputOptions) -> Result<u8, Fault> {
     if options.follow || options.raw {
         return copy(&task, &options).await;
     }
+    if options.screen {
+        return screen(&task, &options).await;
+    }
     let mut read = start(&options).max_chars(options.max_output.unwrap_or(MAX_OUTPUT_DEFAULT));
     if let Some(pattern) = &options.grep {
         read = read.filter(pattern);
+    }
+    if let Some(pattern) = &options.until {
+        read = read.until(pattern).wait(options.timeout);
     }
     let page = task.read(read).await.map_err(|error| Fault::not_done(&error))?;
     if options.json {
@@ -26,7 +32,37 @@ pub(crate) async fn output(options: OutputOptions) -> Result<u8, Fault> {
     } else {
         render::answer(&page.text);
     }
-    Ok(0)
+    found(&options, page.matched, page.status)
+}
+
+async fn screen(task: &Task, options: &OutputOptions) -> Result<u8, Fault> {
+    let look = match &options.until {
+        Some(pattern) => Look::now().until(pattern).wait(options.timeout),
+        None => Look::now(),
+    };
+    let screen = task.screen(look).await.map_err(|error| Fault::not_done(&error))?;
+    if options.json {
+        render::json(&screen);
+    } else {
+        render::answer(&format!("{}\n", screen.text));
+    }
+    found(options, screen.matched, screen.status)
+}
+
+/// The exit status of a wait: 124 when its time is over, 1 when the task ended first.
+fn found(options: &OutputOptions, matched: Option<bool>, status: Status) -> Result<u8, Fault> {
+    let pattern = options.until.as_deref().unwrap_or_default();
+    match (matched, status) {
+        (Some(false), Status::Running) => {
+            render::note(&format!("nothing matched {pattern:?} in time"));
+            Ok(124)
+        }
+        (Some(false), _) => Err(Fault::undone(
+            format!("the task ended, and nothing matched {pattern:?}"),
+            "kennel output shows all",
+        )),
+        _ => Ok(0),
+    }
 }
 
 /// Where the reading begins, and of which stream.

@@ -9,7 +9,7 @@ use crate::render;
 use crate::start::StartReport;
 use crate::track::TrackAnswer;
 
-const NAMES: [&str; 15] = [
+const NAMES: [&str; 16] = [
     "outcome",
     "event",
     "task",
@@ -25,6 +25,7 @@ const NAMES: [&str; 15] = [
     "signal",
     "track",
     "config",
+    "screen",
 ];
 
 /// Prints a schema, or the names.
@@ -51,6 +52,7 @@ fn named(name: &str) -> Option<Schema> {
         "task" => schema_for!(kennel::TaskInfo),
         "tasks" => schema_for!(kennel::TaskList),
         "task_output" | "output" => schema_for!(kennel::TaskOutput),
+        "screen" => schema_for!(kennel::Screen),
         "kill" => schema_for!(kennel::KillReport),
         "send" => schema_for!(kennel::InputReport),
         "start" => schema_for!(StartReport),

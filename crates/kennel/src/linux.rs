@@ -23,6 +23,7 @@ pub(crate) mod registry;
 pub(crate) mod request;
 pub(crate) mod root;
 pub(crate) mod sandbox;
+pub(crate) mod screen;
 pub(crate) mod session;
 pub(crate) mod shell;
 pub(crate) mod source;
@@ -58,6 +59,7 @@ pub use request::{
 };
 pub use root::{Builder, Kennel};
 pub use sandbox::{Network, SandboxChoice, SandboxMode};
+pub use screen::{Cursor, Look, Screen};
 pub use session::{
     Door, Persist, Session, SessionBuilder, SessionClosed, SessionInfo, SessionList, SessionState,
     TIMEOUT_DEFAULT, TIMEOUT_MAX_DEFAULT,

@@ -133,8 +133,13 @@ impl Why {
 /// How far the kill path is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// The first signal was sent; waiting for emptiness.
-    Grace(Force),
+    /// The signal was sent; waiting for emptiness.
+    Grace {
+        /// What follows.
+        force: Force,
+        /// The last signal that was sent.
+        signal: i32,
+    },
     /// SIGKILL to all that is left, to ECHILD.
     Sweep,
 }
@@ -237,14 +242,11 @@ pub(crate) fn step(state: State, input: Input, terms: Terms) -> (State, Vec<Acti
             State::Ended { end: end.unwrap_or_else(|| why.end()) },
             vec![Action::DisarmTimeout, Action::Finish],
         ),
-        (State::Ending { end: None, why, phase }, Input::LeaderEnded { .. }) => {
-            let end = Some(why.end());
-            (State::Ending { end, why, phase }, vec![Action::DisarmTimeout])
-        }
-        (State::Ending { end, why, phase: Phase::Grace(force) }, Input::GraceOver) => {
+        (State::Ending { end: None, why, phase }, Input::LeaderEnded { .. }) => leader_heeded(why, phase),
+        (State::Ending { end, why, phase: Phase::Grace { force, .. } }, Input::GraceOver) => {
             grace_over(end, why, force)
         }
-        (State::Ending { end, why, phase: Phase::Grace(_) }, order) if order.is_kill(terms).is_some() => {
+        (State::Ending { end, why, phase: Phase::Grace { .. } }, order) if order.is_kill(terms).is_some() => {
             tighten(end, why, &order, terms)
         }
         (state @ State::Ending { phase: Phase::Sweep, .. }, Input::SweepOverdue) => {
@@ -301,7 +303,22 @@ fn enter_kill_path(end: Option<End>, why: Why, stop: &Stop) -> (State, Vec<Actio
         return (State::Ending { end, why, phase: Phase::Sweep }, actions);
     }
     actions.extend([Action::SignalTree(stop.signal), Action::ArmGrace(stop.grace_ms)]);
-    (State::Ending { end, why, phase: Phase::Grace(stop.force) }, actions)
+    let phase = Phase::Grace { force: stop.force, signal: stop.signal };
+    (State::Ending { end, why, phase }, actions)
+}
+
+/// The leader has gone, others have not. Where the ladder did not begin with SIGTERM it goes on with it: the jobs that a
+/// shell has put into the background ignore SIGINT, and would otherwise live until the grace is over.
+fn leader_heeded(why: Why, phase: Phase) -> (State, Vec<Action>) {
+    let end = Some(why.end());
+    match phase {
+        Phase::Grace { force: Force::Kill, signal } if signal != libc::SIGTERM => {
+            let phase = Phase::Grace { force: Force::Kill, signal: libc::SIGTERM };
+            let actions = vec![Action::DisarmTimeout, Action::SignalTree(libc::SIGTERM)];
+            (State::Ending { end, why, phase }, actions)
+        }
+        phase => (State::Ending { end, why, phase }, vec![Action::DisarmTimeout]),
+    }
 }
 
 /// A second order while the grace runs: it can only make the end come sooner. A second order of the same kind is the
@@ -314,13 +331,16 @@ fn tighten(end: Option<End>, why: Why, order: &Input, terms: Terms) -> (State, V
             (State::Ending { end, why, phase: Phase::Sweep }, vec![Action::Sweep])
         }
         Some((_, stop)) => {
-            let phase = Phase::Grace(stop.force);
+            let phase = Phase::Grace { force: stop.force, signal: stop.signal };
             (
                 State::Ending { end, why, phase },
                 vec![Action::SignalTree(stop.signal), Action::ArmGrace(stop.grace_ms)],
             )
         }
-        None => (State::Ending { end, why, phase: Phase::Grace(Force::Kill) }, Vec::new()),
+        None => {
+            let phase = Phase::Grace { force: Force::Kill, signal: libc::SIGTERM };
+            (State::Ending { end, why, phase }, Vec::new())
+        }
     }
 }
 

@@ -137,6 +137,20 @@ fn a_second_order_without_grace_skips_the_grace() {
 }
 
 #[test]
+fn after_the_leader_the_ladder_goes_on_with_sigterm() {
+    // Symptom: Ctrl-C ends the command at once, and its background jobs, which ignore SIGINT, after the whole grace.
+    let order = |signal, force| Input::Stop(Stop { by: StoppedBy::Cancel, signal, grace_ms: 5000, force });
+    let end = End::Stopped { by: StoppedBy::Cancel };
+    let ladder = |signal| [AnnounceStart, DisarmTimeout, SignalTree(signal), ArmGrace(5000), DisarmTimeout];
+    let inputs = |signal, force| [Input::Started, order(signal, force), exited(0, false)];
+    let interrupted = [&ladder(libc::SIGINT)[..], &[SignalTree(libc::SIGTERM)]].concat();
+    check(TERMS, &inputs(libc::SIGINT, Force::Kill), Some(&end), &interrupted);
+    // Nobody gets SIGTERM twice, and nobody more than was asked for.
+    check(TERMS, &inputs(libc::SIGTERM, Force::Kill), Some(&end), &ladder(libc::SIGTERM));
+    check(TERMS, &inputs(libc::SIGINT, Force::Never), Some(&end), &ladder(libc::SIGINT));
+}
+
+#[test]
 fn a_polite_request_that_is_not_heeded_changes_nothing() {
     let inputs = [Input::Started, stop(100, Force::Never), Input::GraceOver];
     let (state, actions) = run(TERMS, &inputs);

@@ -13,6 +13,7 @@ mod faults;
 mod hostile;
 mod install;
 mod output;
+mod pty;
 mod races;
 mod real_tools;
 mod registry;

@@ -54,6 +54,22 @@ fn ctrl_c_ends_the_command_and_its_daemons() {
 }
 
 #[test]
+fn ctrl_c_ends_background_jobs_without_waiting_for_the_grace() {
+    // Symptom: bash gives its background jobs SIGINT ignored, and Ctrl-C takes the whole grace.
+    let rig = rig();
+    let mut fifo = rig.fifo("ready");
+    let mut terminal = shell(&rig);
+    let job = format!("\"$HOSTILE\" --ready {} hold", fifo.word());
+    terminal.send(&format!("\"$KENNEL\" run --no-check --grace 60s '{job} & wait'\n"));
+    fifo.pid();
+    terminal.send("\x03");
+    terminal.expect("READY> ");
+    assert!(fifo.ends_within(AT_ONCE), "{:?}", rig.processes());
+    terminal.send("echo status=$?\n");
+    terminal.expect("status=130");
+}
+
+#[test]
 fn ctrl_c_reaches_a_program_that_handles_it() {
     // Symptom: a REPL that takes Ctrl-C as "cancel this line" is killed by the wrapper.
     let rig = rig();

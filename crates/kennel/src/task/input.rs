@@ -69,8 +69,4 @@ impl Task {
             }
         });
     }
-
-    fn terminal_modes(&self) -> Result<Modes> {
-        self.dir().map(|_| Modes::default())
-    }
 }

@@ -18,7 +18,7 @@ use crate::text::Ending;
 use crate::watch::{Look, Watcher};
 
 /// How long a read waits when nothing else is said.
-const READ_WAIT_DEFAULT: Duration = Duration::from_secs(30);
+pub(super) const READ_WAIT_DEFAULT: Duration = Duration::from_secs(30);
 
 impl Task {
     /// Reads output without changing anything.
@@ -145,6 +145,6 @@ impl Task {
     }
 }
 
-fn is_over(view: &View) -> bool {
+pub(super) fn is_over(view: &View) -> bool {
     view.closed || view.ended.is_some() || view.report.as_ref().is_some_and(|report| ends(report))
 }

@@ -11,6 +11,7 @@ use rustix::io::Errno;
 
 use super::terminal::{LINE_BYTES_MAX, Terminal};
 use super::{Task, clients::Clients, token};
+use crate::spool::Stream;
 use crate::wire::{
     FromSupervisor, INPUT_BYTES_MAX, InputAnswer, InputKind, InputOrder, InputRefusal, InputState,
     TerminalSize,
@@ -230,6 +231,8 @@ impl Task<'_> {
     }
 
     pub(super) fn resize(&mut self, client: u64, size: TerminalSize) {
+        // What was written for the old size is shown at it.
+        self.drain_ready(Stream::Stdout);
         let refused = match (self.input.kind, self.input.terminal()) {
             (None, _) => Some(InputRefusal::NoInput),
             (Some(InputKind::Pipe), _) | (_, None) => Some(InputRefusal::NoTerminal),

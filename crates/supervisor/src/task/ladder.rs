@@ -40,6 +40,10 @@ impl Task<'_> {
     /// RACE(reap-signal): a member's parent reaps it after the list was read, and its pid goes to a stranger; closed by
     /// asking for the parent once more with a pidfd in hand. Our own children are not reaped meanwhile.
     pub(super) fn signal_tree(signal: i32) {
+        Self::signal_those(signal, |_everyone| true);
+    }
+
+    fn signal_those(signal: i32, wanted: impl Fn(i32) -> bool) {
         let Some(number) = Signal::from_named_raw(signal) else { return };
         let mut met = std::collections::HashSet::new();
         for _pass in 0..SIGNAL_PASSES_MAX {
@@ -48,7 +52,7 @@ impl Task<'_> {
             fault::point("parent-dies-first");
             fault::point("reap-signal");
             for member in members {
-                if met.contains(&member.pid) {
+                if met.contains(&member.pid) || !wanted(member.pid) {
                     continue;
                 }
                 news = true;
@@ -73,6 +77,17 @@ impl Task<'_> {
         Self::signal_tree(signal);
         if ![libc::SIGKILL, libc::SIGSTOP, libc::SIGCONT].contains(&signal) {
             Self::signal_tree(libc::SIGCONT);
+        }
+    }
+
+    /// On a terminal, those that ignore SIGTERM are told as if it were closed: an interactive shell ends by SIGHUP only.
+    /// Others are not, because SIGHUP would cut short what their handler of SIGTERM does.
+    pub(super) fn hang_up_the_deaf(&self) {
+        if self.input.terminal().is_some() {
+            Self::signal_those(libc::SIGHUP, |pid| {
+                let ignored = proctree::read_status(pid).map_or(0, |it| it.ignored_signals);
+                ignored & (1 << (libc::SIGTERM - 1)) != 0
+            });
         }
     }
 

@@ -382,7 +382,12 @@ impl Task<'_> {
                 self.clients.tell_all(&FromSupervisor::Report(Box::new(report)));
             }
             Action::Disown => self.disown(),
-            Action::SignalTree(signal) => Self::signal_tree_ladder(signal),
+            Action::SignalTree(signal) => {
+                Self::signal_tree_ladder(signal);
+                if signal == libc::SIGTERM {
+                    self.hang_up_the_deaf();
+                }
+            }
             Action::ArmGrace(grace_ms) => {
                 // A later order can shorten the grace of an earlier one, never lengthen it.
                 let until = clock::monotonic_ms().saturating_add(grace_ms);
