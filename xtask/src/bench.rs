@@ -4,6 +4,8 @@
 
 mod kill;
 
+mod mcp;
+
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -69,7 +71,8 @@ pub(crate) fn run(root: &Path) -> anyhow::Result<()> {
         state: tempfile::Builder::new().prefix("kb-").tempdir_in(tmpfs(root))?,
         rows: Vec::new(),
     };
-    bench.foreground()?;
+    let library_us = bench.foreground()?;
+    bench.mcp(&root.join("target/release/examples/bare_server"), library_us)?;
     bench.cold()?;
     bench.stream()?;
     bench.kills(root)?;
@@ -91,7 +94,7 @@ impl Bench {
     }
 
     /// A warm call through the library against `std::process`.
-    fn foreground(&mut self) -> anyhow::Result<()> {
+    fn foreground(&mut self) -> anyhow::Result<f64> {
         println!("==> foreground calls");
         let output = self.host(&["foreground", "500"]).output().context("failed to start the host")?;
         let found: Value =
@@ -102,7 +105,7 @@ impl Bench {
             ("std::process, bash -c true", bare),
             1.30,
         );
-        Ok(())
+        Ok(ours)
     }
 
     /// A cold process against bash, started in the same way, in turn.

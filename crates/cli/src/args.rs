@@ -1,12 +1,14 @@
 //! The command line's grammar (INTERFACES section 1).
 
 use std::ffi::OsString;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use kennel::config::units as duration;
 
+use crate::mcp::Profile;
 use crate::sandbox::SandboxOptions;
 use crate::send::{self, PtySize, SendOptions};
 use crate::track::TrackOptions;
@@ -46,6 +48,10 @@ pub(crate) enum Verb {
     Signal(SignalOptions),
     /// Follow a tree that Kennel did not start.
     Track(TrackOptions),
+    /// Serve agents over MCP on stdin and stdout, or install that in an agent.
+    Mcp(McpOptions),
+    /// Serve agents over MCP on streamable HTTP, on this machine.
+    Serve(ServeOptions),
     /// Recover lost tasks and remove expired output.
     Gc(GcOptions),
     /// Show the configuration in force, or the path of your file.
@@ -73,6 +79,7 @@ impl Cli {
             Some("wait") => WaitOptions::try_parse_from(rest()).map(Verb::Wait),
             Some("kill") => KillOptions::try_parse_from(rest()).map(Verb::Kill),
             Some("send") => SendOptions::try_parse_from(rest()).map(Verb::Send),
+            Some("mcp") => McpOptions::try_parse_from(rest()).map(Verb::Mcp),
             Some("check") => CheckOptions::try_parse_from(rest()).map(Verb::Check),
             _ => return Self::try_parse(),
         };
@@ -347,6 +354,76 @@ pub(crate) struct ClientOptions {
     /// Which agent.
     #[arg(long, value_enum, value_name = "AGENT")]
     pub(crate) client: ClientArg,
+    /// Print what the agent's file would become, and change nothing.
+    #[arg(long)]
+    pub(crate) print: bool,
+}
+
+/// Serve agents over MCP on stdin and stdout.
+#[derive(Debug, Parser)]
+#[command(name = "kennel mcp", max_term_width = 100, args_conflicts_with_subcommands = true)]
+pub(crate) struct McpOptions {
+    #[command(subcommand)]
+    pub(crate) verb: Option<McpVerb>,
+    #[command(flatten)]
+    pub(crate) serve: McpServeOptions,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct McpServeOptions {
+    /// Directory in which sessions begin; by default the client's first root, else this one.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) root: Option<PathBuf>,
+    /// Serve under the names that this agent knows.
+    #[arg(long, value_enum, value_name = "AGENT", default_value = "kennel")]
+    pub(crate) profile: Profile,
+    /// Ask a person, through the client, before a task is ended that is older than this.
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
+    pub(crate) confirm_kill_after: Option<Duration>,
+}
+
+/// Serve agents over MCP on streamable HTTP, on this machine.
+#[derive(Debug, Parser)]
+#[command(name = "kennel serve", max_term_width = 100)]
+pub(crate) struct ServeOptions {
+    /// Address and port; port 0 is any that is free.
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:7433")]
+    pub(crate) listen: SocketAddr,
+    /// File with the tokens, one a line, mode 600; made with a new token where there is none.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) token_file: Option<PathBuf>,
+    /// Ask for no token: every program on this machine can then run commands as you.
+    #[arg(long, conflicts_with = "token_file")]
+    pub(crate) no_token: bool,
+    #[command(flatten)]
+    pub(crate) mcp: McpServeOptions,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum McpVerb {
+    /// Add the server to an agent's configuration.
+    Install(McpClientOptions),
+    /// Take it out again.
+    Uninstall(McpClientOptions),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum McpClientArg {
+    Claude,
+    Codex,
+    Gemini,
+    Cursor,
+    Vscode,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct McpClientOptions {
+    /// Which agent.
+    #[arg(long, value_enum, value_name = "AGENT")]
+    pub(crate) client: McpClientArg,
+    /// In the file of the project in this directory (.mcp.json and the like), not in the user's.
+    #[arg(long)]
+    pub(crate) project: bool,
     /// Print what the agent's file would become, and change nothing.
     #[arg(long)]
     pub(crate) print: bool,

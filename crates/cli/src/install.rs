@@ -2,16 +2,16 @@
 //!
 //! Idempotent; what was there before is kept beside it; the new file replaces the old one in one step.
 
-use std::fmt::Write as _;
 use std::fs;
-use std::io::{ErrorKind, Write as _};
-use std::path::{Path, PathBuf};
+use std::io::ErrorKind;
+use std::path::PathBuf;
 
 use anyhow::Context as _;
 use serde_json::{Map, Value, json};
 
 use crate::args::{ClientArg, ClientOptions, HookOptions, HookVerb};
 use crate::fault::Fault;
+use crate::hostfile::{pretty, put};
 use crate::{config, render};
 
 /// An agent's file of hooks and our entry in it.
@@ -62,17 +62,9 @@ fn change(client: &Client, options: &ClientOptions, install: bool) -> Result<u8,
         render::answer(&format!("the hook for {} {state}: {shown}\n", client.name));
         return Ok(0);
     }
-    let backup = replace(&client.file, &pretty(&root)).map_err(Fault::own)?;
     let done = if install { "installed" } else { "uninstalled" };
-    let mut text = format!("the hook for {} is {done}: {shown}\n", client.name);
-    if let Some(backup) = backup {
-        let _infallible = writeln!(text, "the file as it was: {}", backup.display());
-    }
-    if install && !client.advice.is_empty() {
-        let _infallible = writeln!(text, "{}", client.advice);
-    }
-    render::answer(&text);
-    Ok(0)
+    let advice = if install { client.advice } else { "" };
+    put(&client.file, &pretty(&root), &format!("the hook for {} is {done}", client.name), advice)
 }
 
 fn client(which: ClientArg) -> Result<Client, Fault> {
@@ -142,10 +134,6 @@ fn read(client: &Client) -> Result<Option<Value>, Fault> {
         .map_err(|error| Fault::undone(format!("{shown} is not JSON: {error}"), by_hand()))
 }
 
-fn pretty(value: &Value) -> String {
-    serde_json::to_string_pretty(value).map(|text| text + "\n").unwrap_or_default()
-}
-
 /// Puts our entry in, unless it is there. `None`: the file has another shape.
 fn add(root: &mut Value, client: &Client) -> Option<bool> {
     let there = root.pointer(&format!("/hooks/{}", client.event)).and_then(Value::as_array);
@@ -195,54 +183,4 @@ fn is_ours(handler: &Value) -> bool {
     command.split_once(" check --hook").is_some_and(|(program, _)| {
         program.trim_matches(['\'', '"']).rsplit('/').next().is_some_and(|name| name.starts_with("kennel"))
     })
-}
-
-/// Replaces the file, keeping what was there beside it under a name that was free.
-fn replace(file: &Path, text: &str) -> anyhow::Result<Option<PathBuf>> {
-    // A link of somebody's dotfiles stays one.
-    let file = fs::canonicalize(file).unwrap_or_else(|_new| file.to_owned());
-    let shown = file.display().to_string();
-    let dir = file.parent().unwrap_or(Path::new("/"));
-    fs::create_dir_all(dir).with_context(|| format!("make the directory of {shown}"))?;
-    let backup = match fs::read(&file) {
-        Ok(old) => Some(keep(&file, &old).with_context(|| format!("keep a copy of {shown}"))?),
-        Err(error) if error.kind() == ErrorKind::NotFound => None,
-        Err(error) => return Err(error).with_context(|| format!("read {shown}")),
-    };
-    let fresh = beside(&file, &format!("kennel-{}", std::process::id()));
-    let write = || -> std::io::Result<()> {
-        let mut out = fs::File::create(&fresh)?;
-        if let Ok(meta) = fs::metadata(&file) {
-            out.set_permissions(meta.permissions())?;
-        }
-        out.write_all(text.as_bytes())?;
-        out.sync_all()?;
-        fs::rename(&fresh, &file)
-    };
-    write().inspect_err(|_failed| drop(fs::remove_file(&fresh))).with_context(|| format!("write {shown}"))?;
-    Ok(backup)
-}
-
-fn keep(file: &Path, content: &[u8]) -> std::io::Result<PathBuf> {
-    let mut number = 0_u32;
-    loop {
-        let suffix = if number == 0 { "kennel-backup".to_owned() } else { format!("kennel-backup.{number}") };
-        let backup = beside(file, &suffix);
-        match fs::File::create_new(&backup) {
-            Ok(mut out) => {
-                if let Ok(meta) = fs::metadata(file) {
-                    out.set_permissions(meta.permissions())?;
-                }
-                out.write_all(content)?;
-                return Ok(backup);
-            }
-            Err(error) if error.kind() == ErrorKind::AlreadyExists && number < 1000 => number += 1,
-            Err(error) => return Err(error),
-        }
-    }
-}
-
-fn beside(file: &Path, suffix: &str) -> PathBuf {
-    let name = file.file_name().unwrap_or_default().to_string_lossy();
-    file.with_file_name(format!("{name}.{suffix}"))
 }

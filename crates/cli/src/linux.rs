@@ -9,23 +9,27 @@ pub(crate) mod doctor;
 pub(crate) mod fault;
 pub(crate) mod gc;
 pub(crate) mod hook;
+pub(crate) mod hostfile;
 pub(crate) mod install;
 pub(crate) mod kill;
+pub(crate) mod mcp;
 pub(crate) mod output;
 pub(crate) mod render;
 pub(crate) mod run;
 pub(crate) mod sandbox;
 pub(crate) mod schema;
 pub(crate) mod send;
+pub(crate) mod serve;
 pub(crate) mod sink;
 pub(crate) mod start;
 pub(crate) mod sys;
 pub(crate) mod tasks;
+pub(crate) mod trace;
 pub(crate) mod track;
 pub(crate) mod tree;
 pub(crate) mod wait;
 
-use args::{Cli, Verb};
+use args::{Cli, McpOptions, Verb};
 use fault::Fault;
 
 /// The program; returns its exit status.
@@ -44,6 +48,7 @@ pub(crate) fn entry() -> u8 {
         Verb::Hook(options) => install::hook(&options),
         Verb::Config(options) => config::config(&options),
         Verb::Trust(options) => config::trust(&options),
+        Verb::Mcp(McpOptions { verb: Some(verb), .. }) => mcp::change(&verb),
         verb => dispatch(verb, passed),
     };
     match done {
@@ -80,6 +85,8 @@ fn dispatch(verb: Verb, passed: Vec<i32>) -> Result<u8, Fault> {
             Verb::Tree(options) => tree::tree(&options).await,
             Verb::Signal(options) => tree::signal(&options),
             Verb::Track(options) => track::track(&options).await,
+            Verb::Mcp(options) => mcp::mcp(options.serve).await,
+            Verb::Serve(options) => serve::serve(options).await,
             Verb::Gc(options) => gc::gc(&options).await,
             Verb::Schema(options) => schema::schema(&options),
             Verb::Doctor(options) => doctor::doctor(&options).await,

@@ -407,16 +407,21 @@ fn failed_outcome(fault: &Fault) -> serde_json::Value {
     if let Some(hint) = fault.hint() {
         error["hint"] = hint.into();
     }
+    failed_result(&error, fault.denied().map(|denied| VerdictSummary::of(&denied.verdict)))
+}
+
+/// The result of a command that we did not start, with the error that says why.
+pub(crate) fn failed_result(error: &serde_json::Value, verdict: Option<VerdictSummary>) -> serde_json::Value {
     let mut outcome = serde_json::json!({
         "status": "failed", "success": false, "stdout": "", "stderr": "", "exit_code": -1, "duration_ms": 0,
         "truncated": false, "stdout_bytes": 0, "stderr_bytes": 0, "dropped_bytes": 0, "task_id": "", "session_id": "",
-        "end": {"cause": "not_started", "why": fault.what()}, "cwd": "", "survivors": [], "background_pids": [],
+        "end": {"cause": "not_started", "why": error["message"]}, "cwd": "", "survivors": [], "background_pids": [],
         "boundary": "subreaper", "protections": [],
         "usage": {"user_ms": 0, "system_ms": 0, "max_rss_bytes": 0, "processes_peak": 0}, "invalid_utf8": 0,
         "error": error,
     });
-    if let Some(denied) = fault.denied() {
-        outcome["verdict"] = serde_json::to_value(VerdictSummary::of(&denied.verdict)).unwrap_or_default();
+    if let Some(verdict) = verdict {
+        outcome["verdict"] = serde_json::to_value(verdict).unwrap_or_default();
     }
     outcome
 }

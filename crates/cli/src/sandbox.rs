@@ -74,7 +74,7 @@ impl SandboxOptions {
 
 /// Says on stderr which protections are weaker than asked.
 pub(crate) fn name_weaker(protections: &[Protection]) {
-    for Protection { name, asked, enforced, why } in protections {
+    for Protection { name, asked, enforced, why, .. } in protections {
         let how = match enforced {
             Enforced::Fully => continue,
             Enforced::Partly => "in part only",

@@ -12,6 +12,7 @@ mod ends;
 mod faults;
 mod hostile;
 mod install;
+mod mcp;
 mod output;
 mod pty;
 mod races;

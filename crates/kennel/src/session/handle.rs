@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use supervisor::wire::{Launch, ToSupervisor};
 use supervisor::{OnOwnerExit, TempDir};
@@ -200,17 +201,26 @@ impl Session {
     /// # Cancel safety
     /// Dropping the future leaves the rest to the guard, which ends what is left.
     pub async fn close(self) -> bool {
+        self.close_within(GRACE_DEFAULT * 3).await
+    }
+
+    /// The same within a time: a third of it is the grace between SIGTERM and SIGKILL.
+    ///
+    /// # Cancel safety
+    /// As [`Session::close`].
+    pub async fn close_within(self, limit: Duration) -> bool {
+        let grace = limit / 3;
         let tasks: Vec<Task> = std::mem::take(&mut *self.live.lock().unwrap_or_else(PoisonError::into_inner));
         let bound: Vec<&Task> = tasks.iter().filter(|task| !task.is_kept()).collect();
         for task in &bound {
-            task.cancel(&Kill::terminate().by_session_end()).await;
+            task.cancel(&Kill::terminate().grace(grace).by_session_end()).await;
         }
-        let deadline = Deadline::after(GRACE_DEFAULT * 2);
+        let deadline = Deadline::after(grace * 2);
         tokio::select! {
             () = async { for task in &bound { task.over().await; } } => {}
             () = deadline.passed() => {}
         }
         drop(tasks);
-        self.guard.close(Deadline::after(GRACE_DEFAULT)).await
+        self.guard.close(Deadline::after(grace)).await
     }
 }

@@ -1,0 +1,8 @@
+//! The MCP server as clients meet it, in both eras of the protocol. The official clients run in `tests/acceptance/clients`.
+
+mod client;
+mod consent;
+mod ends;
+mod http;
+mod install;
+mod tools;
