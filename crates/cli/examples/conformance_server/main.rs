@@ -24,7 +24,7 @@ use rmcp::model::{
     CompletionInfo, ErrorData, GetPromptRequestParams, GetPromptResponse, Implementation, ListPromptsResult,
     ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
     ReadResourceRequestParams, ReadResourceResponse, RequestStateCodec, ServerCapabilities, ServerConfig,
-    SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams,
+    SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams,
 };
 use rmcp::service::{RequestContext, SubscriptionContext};
 use serde::de::DeserializeOwned;
@@ -46,8 +46,8 @@ fn parsed<T: DeserializeOwned>(value: Value) -> Result<T, ErrorData> {
 }
 
 /// A list or a reading, fresh for a minute.
-fn cached<T: DeserializeOwned>(name: &str, items: Value) -> Result<T, ErrorData> {
-    parsed(json!({"resultType": "complete", "ttlMs": 60_000, "cacheScope": "public", name: items}))
+fn cached<T: DeserializeOwned>(name: &str, items: impl Into<Value>) -> Result<T, ErrorData> {
+    parsed(json!({"resultType": "complete", "ttlMs": 60_000, "cacheScope": "public", name: items.into()}))
 }
 
 fn text(words: impl Into<String>) -> CallToolResult {
@@ -83,7 +83,7 @@ impl ServerHandler for Fixtures {
         _page: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        cached("tools", content::tools().into())
+        cached("tools", content::tools())
     }
 
     async fn call_tool(
@@ -193,7 +193,7 @@ impl ServerHandler for Fixtures {
 
     async fn set_level(
         &self,
-        _request: SetLevelRequestParams,
+        _request: rmcp::model::SetLevelRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         Ok(())

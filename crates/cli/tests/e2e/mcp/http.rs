@@ -83,8 +83,8 @@ impl Server {
     fn call(&self, token: usize, tool: &str, arguments: &Value) -> Value {
         let (status, body) = self.request(&self.call_headers(token, tool), &Self::call_body(tool, arguments));
         assert_eq!(status, 200, "{body}");
-        let start = body.find('{').expect("JSON in it");
-        let mut values = serde_json::Deserializer::from_str(&body[start..]).into_iter::<Value>();
+        let (_field, message) = body.split_at(body.find('{').expect("JSON in it"));
+        let mut values = serde_json::Deserializer::from_str(message).into_iter::<Value>();
         values.next().expect("a message").expect("JSON")["result"].clone()
     }
 
