@@ -8,6 +8,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use kennel::config::units as duration;
 
+use crate::boundary::BoundaryOptions;
 use crate::mcp::Profile;
 use crate::sandbox::SandboxOptions;
 use crate::send::{self, PtySize, SendOptions};
@@ -130,6 +131,8 @@ pub(crate) struct CommandOptions {
     /// What becomes of processes that outlive the command.
     #[arg(long, value_enum, default_value = "adopt")]
     pub(crate) survivors: SurvivorsArg,
+    #[command(flatten)]
+    pub(crate) boundary: BoundaryOptions,
     /// Time between the first signal and SIGKILL.
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = duration::parse, default_value = "5s")]
     pub(crate) grace: Duration,

@@ -2,6 +2,7 @@
 
 pub(crate) mod args;
 pub(crate) mod ask;
+pub(crate) mod boundary;
 pub(crate) mod check;
 pub(crate) mod clock;
 pub(crate) mod config;

@@ -130,6 +130,7 @@ pub(crate) fn common_request(options: &CommandOptions) -> Result<Request, Fault>
             SurvivorsArg::Kill => Survivors::Kill,
             SurvivorsArg::Leave => Survivors::Leave,
         });
+    request = options.boundary.apply(request, options.sandbox.require);
     if let Some(timeout) = options.timeout {
         request = request.timeout(timeout);
     }

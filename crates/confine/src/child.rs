@@ -10,6 +10,7 @@ use rustix::termios::tcsetpgrp;
 use crate::exec::ExecPlan;
 use crate::facts::Facts;
 use crate::inherit::Inherited;
+use crate::pid_namespace;
 use crate::sandbox::{Confinement, Off};
 use crate::signals::KeeperSignals;
 use crate::stage::{Failure, Stage};
@@ -56,6 +57,8 @@ pub struct ChildPlan<'fd> {
     pub placement: Placement,
     /// Standard descriptors.
     pub stdio: StdioPlan<'fd>,
+    /// The process is in a PID namespace of its own: a `/proc` of that is mounted where that can be done.
+    pub fresh_proc: bool,
     /// Working directory.
     pub cwd: CString,
     /// Attributes of the request, where they may differ from our own.
@@ -101,6 +104,10 @@ impl ChildPlan<'_> {
         self.connect().map_err(failed(Stage::Stdio))?;
         if let Some(inherited) = &self.inherited {
             inherited.apply_without_limits();
+        }
+        if self.fresh_proc {
+            // The supervisor has tried it, and has told where it fails.
+            let _outer_proc_stays = pid_namespace::show_own_processes();
         }
         let mut facts = match &self.confinement {
             Some(confinement) => confinement.enter_view(off)?,

@@ -11,6 +11,7 @@
 #![cfg(target_os = "linux")]
 
 mod capabilities;
+pub mod cgroup;
 mod child;
 mod exec;
 mod facts;
@@ -18,6 +19,7 @@ mod inherit;
 mod layout;
 mod mounts;
 mod namespaces;
+pub mod pid_namespace;
 mod protection;
 mod ruleset;
 mod sandbox;

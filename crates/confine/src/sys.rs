@@ -158,3 +158,22 @@ pub(crate) fn landlock_abi() -> u8 {
 fn last_errno() -> Errno {
     Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::INVAL)
 }
+
+/// What this mount namespace mounts from now on is not seen in others; what others mount is seen here.
+pub(crate) fn receive_mounts_only() -> Result<()> {
+    let flags = libc::MS_REC | libc::MS_SLAVE;
+    // SAFETY: `mount(2)` with a propagation flag looks at nothing but the NUL-terminated target.
+    let status =
+        unsafe { libc::mount(std::ptr::null(), c"/".as_ptr(), std::ptr::null(), flags, std::ptr::null()) };
+    if status == 0 { Ok(()) } else { Err(last_errno()) }
+}
+
+/// Mounts a `/proc` of the calling process's PID namespace over the old one.
+pub(crate) fn mount_proc() -> Result<()> {
+    let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
+    // SAFETY: all strings are NUL-terminated; a null data argument means no options.
+    let status = unsafe {
+        libc::mount(c"proc".as_ptr(), c"/proc".as_ptr(), c"proc".as_ptr(), flags, std::ptr::null())
+    };
+    if status == 0 { Ok(()) } else { Err(last_errno()) }
+}

@@ -37,6 +37,11 @@ impl Tag {
         getrlimit(Resource::Rttime).maximum.is_none()
     }
 
+    /// The tag of the task inside which the calling process runs.
+    pub fn of_self() -> Option<Self> {
+        getrlimit(Resource::Rttime).maximum.and_then(Self::from_value)
+    }
+
     /// Puts the tag on the calling process. Async-signal-safe.
     pub(crate) fn apply(self) -> rustix::io::Result<()> {
         setrlimit(Resource::Rttime, Rlimit { current: Some(self.0), maximum: Some(self.0) })

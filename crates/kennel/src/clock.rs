@@ -14,6 +14,11 @@ impl Deadline {
         Self(Instant::now().checked_add(duration))
     }
 
+    /// The time that is left.
+    pub(crate) fn left(self) -> Duration {
+        self.0.map_or(Duration::MAX, |at| at.saturating_duration_since(Instant::now()))
+    }
+
     /// Comes back when the time is over.
     pub(crate) async fn passed(self) {
         match self.0 {

@@ -11,6 +11,7 @@ use crate::clock::Deadline;
 use crate::error::{Error, Result};
 use crate::link::Link;
 use crate::outcome::{KillReport, Survivor};
+use crate::recover;
 use crate::registry::{self, Found, Registry, Standing};
 use crate::request::GRACE_DEFAULT;
 
@@ -22,6 +23,11 @@ const ANSWER_WITHIN: Duration = Duration::from_millis(6500);
 /// Of so many members, those nearest to the leader, the ports are looked up before a kill: a server is among them, and
 /// a look at thousands would take longer than their end.
 const PORTS_OF_MEMBERS_MAX: usize = 64;
+
+/// A living guard has swept and told by then.
+const GUARD_WITHIN: Duration = Duration::from_secs(3);
+/// Its word is a file; it is looked at so often.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// How to end a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -160,19 +166,29 @@ async fn ask(dir: &Path, kill: &Kill) -> Asked {
 async fn by_force(registry: &Registry, id: &str, kill: &Kill) -> Result<KillReport> {
     let found = registry.exact(id).ok_or_else(|| Error::UnknownTask { id: id.to_owned() })?;
     let record = found.record.map_err(|source| Error::Record { id: id.to_owned(), source })?;
+    let began = crate::clock::unix_ms();
     let supervisor_id = record.supervisor.into();
     let _gone = proctree::signal_checked(supervisor_id, Signal::KILL);
     supervisor::wake(record.guard.into());
-    let left = tokio::task::spawn_blocking({
-        let record = record.clone();
-        move || registry::kill_tagged(&record)
-    })
-    .await
-    .unwrap_or_default();
-    let found = registry.exact(id).ok_or_else(|| Error::UnknownTask { id: id.to_owned() })?;
-    registry::describe(&found, registry::own_origin().as_ref());
+    // The guard sweeps what its supervisor left, and its ECHILD is the better proof.
+    let settled = settled_by_guard(registry, id).await;
+    let swept = match &settled {
+        Some(_) => None,
+        None => tokio::task::spawn_blocking({
+            let record = record.clone();
+            move || recover::sweep(&record)
+        })
+        .await
+        .ok(),
+    };
+    if let (None, Some(found)) = (&settled, registry.exact(id)) {
+        registry::describe(&found, registry::own_origin().as_ref());
+    }
     let record = registry.exact(id).and_then(|found| found.record.ok()).unwrap_or(record);
-    let survivors: Vec<Survivor> = left
+    let proof = record.proof.or(swept.as_ref().map(|swept| swept.proof)).unwrap_or(Proof::BestEffort);
+    let survivors: Vec<Survivor> = swept
+        .map(|swept| swept.left)
+        .unwrap_or_default()
         .into_iter()
         .map(|pid| Survivor {
             pid,
@@ -190,9 +206,30 @@ async fn by_force(registry: &Registry, id: &str, kill: &Kill) -> Result<KillRepo
         error: Some("its supervisor did not answer and was killed".to_owned()),
         survivors,
         freed_ports: Vec::new(),
-        waited_ms: 0,
-        proof: Some(record.proof.unwrap_or(Proof::BestEffort)),
+        waited_ms: crate::clock::unix_ms().saturating_sub(began),
+        proof: Some(proof),
     })
+}
+
+/// Waits for the last record that a living guard writes about a crashed supervisor's task.
+async fn settled_by_guard(registry: &Registry, id: &str) -> Option<Record> {
+    let settled = async {
+        loop {
+            let record = registry.exact(id)?.record.ok()?;
+            if record.is_final() {
+                return Some(record);
+            }
+            if !registry::is_alive(record.guard.into()) {
+                return None;
+            }
+            Deadline::after(LOOK_EVERY).passed().await;
+        }
+    };
+    let deadline = Deadline::after(GUARD_WITHIN);
+    tokio::select! {
+        settled = settled => settled,
+        () = deadline.passed() => None,
+    }
 }
 
 fn report(id: &str, kill: &Kill, answer: &KillAnswer, listened: &[u16]) -> KillReport {

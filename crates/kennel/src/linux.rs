@@ -19,6 +19,7 @@ pub(crate) mod plan;
 pub(crate) mod ports;
 pub(crate) mod probe;
 pub(crate) mod read;
+pub(crate) mod recover;
 pub(crate) mod registry;
 pub(crate) mod request;
 pub(crate) mod root;
@@ -54,8 +55,8 @@ pub use probe::{Finding, Probe};
 pub use read::{Chunk, Read, Stream};
 pub use registry::{Collected, RETENTION_DEFAULT};
 pub use request::{
-    Command, GRACE_DEFAULT, MAX_OUTPUT_DEFAULT, OUTPUT_CAP_DEFAULT, OnOwnerExit, OnTimeout, Output, Request,
-    Stdin, Survivors, TERMINAL_SIZE_DEFAULT, TerminalSize, Timeout,
+    BoundaryChoice, Command, GRACE_DEFAULT, MAX_OUTPUT_DEFAULT, OUTPUT_CAP_DEFAULT, OnOwnerExit, OnTimeout,
+    Output, Request, Stdin, Survivors, TERMINAL_SIZE_DEFAULT, TerminalSize, Timeout,
 };
 pub use root::{Builder, Kennel};
 pub use sandbox::{Network, SandboxChoice, SandboxMode};

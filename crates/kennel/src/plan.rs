@@ -80,6 +80,8 @@ pub(crate) fn plan(cleared: &Cleared<'_>, terms: &SessionTerms, mode: Mode) -> R
         durable: mode == Mode::Background,
         cancel_on_disconnect: mode == Mode::Foreground,
         owner_pid: terms.owner_pid,
+        boundary: request.boundary,
+        boundary_required: request.boundary_required,
         notices: clamped
             .into_iter()
             .chain(cleared.notices().iter().cloned())

@@ -29,7 +29,16 @@ impl Kennel {
     /// Looks at the machine. Changes nothing and starts nothing.
     pub fn probe(&self) -> Probe {
         Probe {
-            findings: vec![state(self), volatile(self), children_files(), pidfd(), tag(), shell(), cgroup()],
+            findings: vec![
+                state(self),
+                volatile(self),
+                children_files(),
+                pidfd(),
+                tag(),
+                shell(),
+                cgroup(),
+                pid_namespace(),
+            ],
         }
     }
 }
@@ -105,12 +114,34 @@ fn shell() -> Finding {
 }
 
 fn cgroup() -> Finding {
-    let root = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"]
-        .into_iter()
-        .find(|path| std::path::Path::new(path).join("cgroup.controllers").exists());
-    let seen = root.map_or_else(
-        || "no cgroup v2 hierarchy".to_owned(),
-        |root| format!("cgroup v2 at {root}; not used yet"),
-    );
-    finding("cgroup v2", root.is_some(), seen, "not used by this version: the boundary is the subreaper")
+    let group = supervisor::cgroup::own_group();
+    let handed = group.as_deref().is_some_and(supervisor::cgroup::is_delegated);
+    let seen = match &group {
+        None => "no cgroup v2 hierarchy".to_owned(),
+        Some(group) if handed => format!("{} was handed to this user", group.display()),
+        Some(group) => format!("{} was not handed to this user", group.display()),
+    };
+    finding(
+        "cgroup v2",
+        handed,
+        seen,
+        "a task gets a group of its own, which also reaches members that run as another user",
+    )
+}
+
+fn pid_namespace() -> Finding {
+    let root = rustix::process::geteuid().is_root();
+    let limit = std::fs::read_to_string("/proc/sys/user/max_user_namespaces").unwrap_or_default();
+    let likely = root || limit.trim().parse::<u64>().is_ok_and(|limit| limit > 0);
+    let seen = if likely {
+        "nothing seen that forbids it; `kennel run --boundary pid_namespace --require true` tries it"
+    } else {
+        "user namespaces are switched off"
+    };
+    finding(
+        "PID namespace",
+        likely,
+        seen,
+        "on request: the kernel ends the whole task with one process of ours",
+    )
 }

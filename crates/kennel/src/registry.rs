@@ -7,15 +7,14 @@ use std::time::Duration;
 
 use proctree::{Liveness, ProcId, liveness};
 use rustix::fs::{Mode, OFlags, open};
-use rustix::process::Signal;
-use supervisor::wire::Proof;
-use supervisor::{Origin, Record, TempDir, finish_as_lost, remove_task_dir};
+use supervisor::{Origin, Record, TempDir, remove_task_dir};
 
 use crate::clock::{rfc3339, unix_ms};
 use crate::error::{Error, Result};
 use crate::id::check_name;
 use crate::outcome::{Status, TaskInfo};
 use crate::places::Places;
+use crate::recover::recover;
 
 /// The seed's retention of finished tasks.
 pub const RETENTION_DEFAULT: Duration = Duration::from_secs(3600);
@@ -215,52 +214,6 @@ pub(crate) fn is_alive(id: ProcId) -> bool {
     id.start_ticks != 0 && liveness(id) == Liveness::Alive
 }
 
-/// Both keepers are dead: ends what carries the task's tag, then writes the last record for them.
-fn recover(dir: &Path, record: &Record, here: Option<&Origin>) -> io::Result<Record> {
-    // RACE(final-after-look): the supervisor may have written its last record between our two looks; read it again.
-    let record = read_record(dir).unwrap_or_else(|_| record.clone());
-    if matches!(standing(&record, here), Standing::Orphaned) {
-        kill_tagged(&record);
-    } else if record.is_final() {
-        return Ok(record);
-    }
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-    let why = if here.is_some_and(|here| here.boot != record.origin.boot) {
-        "the machine was restarted"
-    } else {
-        "its guard and supervisor were killed"
-    };
-    finish_as_lost(open(dir, flags, Mode::empty())?, record, why, Some(Proof::BestEffort))
-}
-
-/// SIGKILL to every process that carries the task's tag and began no earlier than the task, until a pass finds none.
-/// Returns those that are left.
-pub(crate) fn kill_tagged(record: &Record) -> Vec<i32> {
-    const PASSES_MAX: u32 = 50;
-    let Some(tag) = record.tag else { return Vec::new() };
-    let mut left = Vec::new();
-    for _pass in 0..PASSES_MAX {
-        left = tagged(tag, record.supervisor.start_ticks);
-        if left.is_empty() {
-            break;
-        }
-        for id in &left {
-            let _gone = proctree::signal_checked(*id, Signal::KILL);
-        }
-    }
-    left.into_iter().filter(|id| is_alive(*id)).map(|id| id.pid).collect()
-}
-
-pub(crate) fn tagged(tag: u64, not_before: u64) -> Vec<ProcId> {
-    let mut pids = Vec::new();
-    let _what_was_read_counts = proctree::all_pids(&mut pids);
-    pids.into_iter()
-        .filter(|pid| proctree::rttime_hard_limit(*pid) == Some(tag))
-        .filter_map(proctree::proc_id)
-        .filter(|id| id.start_ticks >= not_before && is_alive(*id))
-        .collect()
-}
-
 /// A task for a list, told truthfully.
 pub(crate) fn describe(found: &Found, here: Option<&Origin>) -> Option<TaskInfo> {
     let mut record = found.record.as_ref().ok()?.clone();
@@ -322,7 +275,12 @@ fn output_bytes(found: &Found, record: &Record) -> u64 {
 
 /// Live members of a task whose supervisor lives: what descends from it.
 pub(crate) fn survivors_of(record: &Record) -> Vec<i32> {
-    if is_alive(record.supervisor.into()) { members_below(record.supervisor.pid) } else { Vec::new() }
+    if !is_alive(record.supervisor.into()) {
+        return Vec::new();
+    }
+    let mut members = members_below(record.supervisor.pid);
+    members.retain(|pid| record.reaper.is_none_or(|reaper| reaper.pid != *pid));
+    members
 }
 
 /// Up to `max` live members of a task whose supervisor lives, parents before their children.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::check::Answer;
 use crate::sandbox::SandboxChoice;
+pub use supervisor::wire::BoundaryChoice;
 pub use supervisor::wire::TerminalSize;
 pub use supervisor::{OnOwnerExit, OnTimeout, Survivors};
 
@@ -76,6 +77,8 @@ pub struct Request {
     pub(crate) output_cap_bytes: Option<u64>,
     pub(crate) max_output: Option<usize>,
     pub(crate) answer: Option<Answer>,
+    pub(crate) boundary: BoundaryChoice,
+    pub(crate) boundary_required: bool,
     pub(crate) stdin_bytes: Option<Vec<u8>>,
     pub(crate) pty: Option<TerminalSize>,
     pub(crate) sandbox: SandboxChoice,
@@ -116,6 +119,8 @@ impl Request {
             output_cap_bytes: None,
             max_output: None,
             answer: None,
+            boundary: BoundaryChoice::Auto,
+            boundary_required: false,
             stdin_bytes: None,
             pty: None,
             sandbox: SandboxChoice::default(),
@@ -156,6 +161,18 @@ impl Request {
     pub fn on_timeout(mut self, choice: OnTimeout) -> Self {
         self.on_timeout = choice;
         self
+    }
+
+    /// What holds the command's processes together; one that cannot be had is named in the outcome's `protections`.
+    pub fn boundary(mut self, choice: BoundaryChoice) -> Self {
+        self.boundary = choice;
+        self
+    }
+
+    /// The same, and without it nothing is started.
+    pub fn require_boundary(mut self, choice: BoundaryChoice) -> Self {
+        self.boundary_required = true;
+        self.boundary(choice)
     }
 
     /// What becomes of processes that outlive the command; by default as the session says.

@@ -208,6 +208,8 @@ impl Guard {
         }
         if self.sweep.is_some() {
             self.sweep_orphans();
+        } else if ready.orphan {
+            while let Wait::Changed(_) = sys::wait_any(WaitFor::Orphans) {}
         }
         self.enforce_acknowledgement();
         self.say_settled();

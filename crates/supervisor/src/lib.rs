@@ -15,6 +15,7 @@ mod guard;
 mod keeper;
 mod lifecycle;
 mod lost;
+mod reaper;
 mod record;
 pub mod spool;
 mod sweep;
@@ -25,6 +26,7 @@ mod wire_confine;
 mod wire_input;
 
 pub use bytes::ByteStr;
+pub use confine::cgroup::{self, Leaf};
 pub use confine::{Inherited, Tag};
 pub use datagram::{DATAGRAM_BYTES, FromGuard, Received, ToGuard, receive, send};
 pub use end::{End, StoppedBy, WaitStatus, signal_name, signal_number};

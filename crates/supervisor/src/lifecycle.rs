@@ -29,7 +29,7 @@ pub(crate) enum Input {
     /// Somebody wants the task to end.
     Stop(Stop),
     /// The owner, the guard or the session has gone.
-    OwnerGone,
+    OwnerGone(Farewell),
     /// A limit of the task was crossed.
     #[cfg_attr(not(test), expect(dead_code, reason = "no limit is watched yet; the table has its row"))]
     Limit(String),
@@ -37,6 +37,15 @@ pub(crate) enum Input {
     GraceOver,
     /// The caller's answer is due though the sweep goes on.
     SweepOverdue,
+}
+
+/// How the owner left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Farewell {
+    /// It closed the session.
+    Closed,
+    /// It, or the guard, is dead. Nobody waits for a clean-up, and a storm outruns whoever begins with a request.
+    Died,
 }
 
 /// An order to end the task.
@@ -215,8 +224,8 @@ pub(crate) enum Action {
     Finish,
 }
 
-/// Grace when nobody can be asked any more: the owner is dead and all must be gone "in well under a second".
-pub(crate) const OWNER_GONE_GRACE_MS: u64 = 250;
+/// Grace when the session was closed. Its owner waits for all to be gone, so it is short.
+pub(crate) const SESSION_CLOSED_GRACE_MS: u64 = 250;
 
 /// The table.
 pub(crate) fn step(state: State, input: Input, terms: Terms) -> (State, Vec<Action>) {
@@ -272,8 +281,12 @@ impl Input {
                 Some((Why::Limit(limit.clone()), ladder(StoppedBy::Kennel, terms.grace_ms)))
             }
             Self::Stop(stop) => Some((Why::Stopped(stop.by), stop.clone())),
-            Self::OwnerGone if terms.on_owner_exit == OnOwnerExit::Kill => {
-                Some((Why::Stopped(StoppedBy::OwnerExit), ladder(StoppedBy::OwnerExit, OWNER_GONE_GRACE_MS)))
+            Self::OwnerGone(farewell) if terms.on_owner_exit == OnOwnerExit::Kill => {
+                let grace_ms = match farewell {
+                    Farewell::Closed => SESSION_CLOSED_GRACE_MS,
+                    Farewell::Died => 0,
+                };
+                Some((Why::Stopped(StoppedBy::OwnerExit), ladder(StoppedBy::OwnerExit, grace_ms)))
             }
             _ => None,
         }

@@ -97,10 +97,10 @@ fn all_six_inputs_use_the_one_kill_path() {
         (cancel, End::Stopped { by: StoppedBy::Cancel }),
         (stop(5000, Force::Kill), End::Stopped { by: StoppedBy::User }),
         (Input::Limit("memory".into()), End::Limit { limit: "memory".into() }),
-        (Input::OwnerGone, End::Stopped { by: StoppedBy::OwnerExit }),
+        (Input::OwnerGone(Farewell::Closed), End::Stopped { by: StoppedBy::OwnerExit }),
         (session, End::Stopped { by: StoppedBy::Session }),
     ] {
-        let grace = if input == Input::OwnerGone { OWNER_GONE_GRACE_MS } else { 5000 };
+        let grace = if input == Input::OwnerGone(Farewell::Closed) { SESSION_CLOSED_GRACE_MS } else { 5000 };
         let inputs = [Input::Started, input, Input::GraceOver, exited(0, false), Input::Empty];
         let path = [
             AnnounceStart,
@@ -126,7 +126,7 @@ fn a_timeout_may_mean_the_background() {
 #[test]
 fn a_kept_task_ignores_its_owners_death() {
     let terms = Terms { on_owner_exit: OnOwnerExit::Keep, ..TERMS };
-    check(terms, &[Input::Started, Input::OwnerGone], None, &[AnnounceStart]);
+    check(terms, &[Input::Started, Input::OwnerGone(Farewell::Died)], None, &[AnnounceStart]);
 }
 
 #[test]
@@ -178,7 +178,8 @@ fn nothing_happens_after_the_end() {
     for input in [
         Input::Started,
         Input::Empty,
-        Input::OwnerGone,
+        Input::OwnerGone(Farewell::Closed),
+        Input::OwnerGone(Farewell::Died),
         Input::TimedOut,
         stop(0, Force::Kill),
         exited(1, true),

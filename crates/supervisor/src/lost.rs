@@ -3,6 +3,7 @@
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 
+use confine::cgroup::Leaf;
 use rustix::fs::{Mode, OFlags, open};
 
 use crate::clock;
@@ -19,6 +20,11 @@ pub(crate) fn mark(task_dirs: &[PathBuf], supervisor_pid: i32, why: &str) {
             let Ok(dir) = open(entry.path(), flags, Mode::empty()) else { continue };
             let Ok(record) = Record::read(&dir) else { continue };
             if record.supervisor.pid == supervisor_pid && !record.is_final() {
+                if let Some(leaf) = record.cgroup.as_ref().and_then(|path| Leaf::open(path.as_path())) {
+                    // What left the tree by changing its user, or by a group of its own below ours.
+                    leaf.kill();
+                    leaf.remove();
+                }
                 let _best_effort = finish_as_lost(&dir, record, why, Some(Proof::Echild));
             }
         }

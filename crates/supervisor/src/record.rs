@@ -88,6 +88,9 @@ pub struct Record {
     pub token: String,
     /// Tag value.
     pub tag: Option<u64>,
+    /// Where it has none of its own: that of the task inside which it was started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outer_tag: Option<u64>,
     /// Somebody may come back to it: started in the background, promoted, or adopted.
     #[serde(default)]
     pub background: bool,
@@ -107,6 +110,12 @@ pub struct Record {
     pub duration_ms: Option<u64>,
     /// Boundary in force.
     pub boundary: Boundary,
+    /// The task's cgroup.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cgroup: Option<ByteStr>,
+    /// Init of the task's PID namespace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reaper: Option<ProcRef>,
     /// By what the tree is known to be empty.
     pub proof: Option<Proof>,
     /// Bytes written to stdout, as of the last record.

@@ -142,6 +142,21 @@ pub enum Boundary {
     ProcessGroup,
 }
 
+/// Which boundary is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BoundaryChoice {
+    /// A cgroup where one was handed to the user, else the subreaper.
+    #[default]
+    Auto,
+    /// The subreaper alone.
+    Subreaper,
+    /// A cgroup v2 leaf, and the subreaper.
+    Cgroup,
+    /// A PID namespace, and the subreaper.
+    PidNamespace,
+}
+
 /// By what it is known that nothing is left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -383,6 +398,12 @@ pub struct Launch {
     pub cancel_on_disconnect: bool,
     /// Owner, for the record.
     pub owner_pid: i32,
+    /// See [`BoundaryChoice`].
+    #[serde(default)]
+    pub boundary: BoundaryChoice,
+    /// Without that boundary nothing is started.
+    #[serde(default)]
+    pub boundary_required: bool,
     /// Notices of the door, kept in the record.
     #[serde(default)]
     pub notices: Vec<Notice>,

@@ -4,7 +4,7 @@ use testkit::Rig;
 
 use crate::common::{AT_ONCE, kill_with_proof, rig, start};
 
-const HABITS: &[&str] = &[
+pub(crate) const HABITS: &[&str] = &[
     "hold",
     "deaf",
     "daemon 3",

@@ -3,6 +3,7 @@
 
 mod background;
 mod bad_input;
+mod boundary;
 mod check;
 mod common;
 mod config;

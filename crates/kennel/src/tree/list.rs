@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use supervisor::{Origin, Record};
 
 use crate::ports;
+use crate::recover;
 use crate::registry::{self, Standing};
 
 /// Why a process is a member of a tree.
@@ -126,21 +127,25 @@ pub(crate) fn tree_of_task(record: &Record, here: Option<&Origin>) -> Tree {
             let id = proc_id(member.pid)?;
             let why = match member.parent {
                 _ if Some(id) == leader => (Why::Leader, None),
-                parent if parent == supervisor.pid => (Why::Adopted, None),
+                parent if parent == supervisor.pid || record.reaper.is_some_and(|it| it.pid == parent) => {
+                    (Why::Adopted, None)
+                }
                 parent => (Why::Parent, Some(parent)),
             };
             Some((id, why))
         }));
     }
     let known: HashSet<ProcId> = found.iter().map(|(id, _)| *id).collect();
-    let strays = record.tag.map(|tag| registry::tagged(tag, supervisor.start_ticks)).unwrap_or_default();
+    let strays = recover::tagged(record);
     found.extend(
         strays
             .into_iter()
             .filter(|id| !known.contains(id) && *id != supervisor)
             .map(|id| (id, (Why::Tag, None))),
     );
-    found.retain(|(id, _)| liveness(*id) == Liveness::Alive);
+    // The init of a task's PID namespace is a keeper.
+    let reaper = record.reaper.map(ProcId::from);
+    found.retain(|(id, _)| Some(*id) != reaper && liveness(*id) == Liveness::Alive);
     tree.members = described(found.into_iter());
     tree
 }

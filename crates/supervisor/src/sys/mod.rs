@@ -3,10 +3,13 @@
 
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::{FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::OnceLock;
 
 use crate::wire::Usage;
+
+/// `clone(2)`; libc has it in a type that is too narrow.
+const CLONE_INTO_CGROUP: u64 = 1 << 33;
 
 /// Which side of a fork the caller finds itself on.
 #[derive(Debug)]
@@ -30,6 +33,11 @@ pub(crate) enum ExitSignal {
 ///
 /// `clone3(2)` (Linux 5.3), else `clone(2)` where a seccomp profile answers ENOSYS.
 pub(crate) fn fork(exit_signal: ExitSignal) -> io::Result<Fork> {
+    fork_into(exit_signal, None)
+}
+
+/// The same; the child is born in this cgroup (`CLONE_INTO_CGROUP`, Linux 5.7).
+pub(crate) fn fork_into(exit_signal: ExitSignal, group: Option<BorrowedFd<'_>>) -> io::Result<Fork> {
     let mut pidfd: RawFd = -1;
     let signal = if exit_signal == ExitSignal::None { 0 } else { libc::SIGCHLD.unsigned_abs() };
     // SAFETY: an all-zero clone_args is valid; every field that is used is set below.
@@ -37,11 +45,15 @@ pub(crate) fn fork(exit_signal: ExitSignal) -> io::Result<Fork> {
     arguments.flags = libc::CLONE_PIDFD as u64;
     arguments.pidfd = (&raw mut pidfd) as u64;
     arguments.exit_signal = u64::from(signal);
+    if let Some(group) = group {
+        arguments.flags |= CLONE_INTO_CGROUP;
+        arguments.cgroup = u64::try_from(group.as_raw_fd()).unwrap_or(u64::MAX);
+    }
     // SAFETY: no memory is shared with the child and no stack is given, so it goes on with a copy of ours; the process
     // is single-threaded (keepers never start a thread), so no lock can be held by a thread that the child lacks.
     let mut result =
         unsafe { libc::syscall(libc::SYS_clone3, &raw mut arguments, size_of::<libc::clone_args>()) };
-    if result < 0 && io::Error::last_os_error().raw_os_error() == Some(libc::ENOSYS) {
+    if result < 0 && group.is_none() && io::Error::last_os_error().raw_os_error() == Some(libc::ENOSYS) {
         // SAFETY: as above; a null stack means a copy of ours. The third argument receives the pidfd.
         result = unsafe {
             libc::syscall(
@@ -266,8 +278,8 @@ pub(crate) fn adopt_fd(fd: RawFd) -> OwnedFd {
 }
 
 /// Borrows a descriptor that the guard gave us by number and that stays open as long as we live.
-pub(crate) fn borrow(fd: RawFd) -> std::os::fd::BorrowedFd<'static> {
+pub(crate) fn borrow(fd: RawFd) -> BorrowedFd<'static> {
     // SAFETY: lifeline, owner and passed descriptors of a supervisor are kept by its first act and never closed while
     // they are borrowed.
-    unsafe { std::os::fd::BorrowedFd::borrow_raw(fd) }
+    unsafe { BorrowedFd::borrow_raw(fd) }
 }

@@ -1,19 +1,17 @@
 //! The ladder as it meets processes: signal the tree, sweep it, and say truthfully what is left. Reports too.
 
 use proctree::{Member, Sent, descendants, signal_child_of};
-use rustix::io::Errno;
-use rustix::process::{Pid, Signal, test_kill_process};
+use rustix::process::Signal;
 
 use super::Task;
 use super::clients::Role;
+use super::held;
 use crate::clock;
 use crate::end::WaitStatus;
 use crate::record::{ProcRef, Record};
 use crate::sweep::Sweep;
 use crate::sys;
-use crate::wire::{
-    Boundary, CommandSpec, FromSupervisor, KillAnswer, MemberInfo, Notice, Proof, Report, Started,
-};
+use crate::wire::{CommandSpec, FromSupervisor, KillAnswer, MemberInfo, Notice, Report, Started};
 
 /// Passes over the tree until nobody new is found; a tree that grows faster meets the sweep.
 const SIGNAL_PASSES_MAX: u32 = 8;
@@ -32,6 +30,15 @@ impl Task<'_> {
         self.kills.push(KillWaiter { client, since_ms: clock::monotonic_ms() });
     }
 
+    /// Every member; the supervisor's own children first.
+    fn members(&self) -> Vec<Member> {
+        let mut members = Vec::new();
+        let own = i32::try_from(std::process::id()).unwrap_or(0);
+        let _what_was_read_counts = descendants(own, &mut members);
+        members.retain(|member| Some(member.pid) != self.bounds.reaper());
+        members
+    }
+
     /// Sends a signal to every member, and to those that were born meanwhile.
     ///
     /// RACE(parent-dies-first): if the signal ends a parent before its child's turn comes, the child is ours by then and
@@ -39,16 +46,16 @@ impl Task<'_> {
     ///
     /// RACE(reap-signal): a member's parent reaps it after the list was read, and its pid goes to a stranger; closed by
     /// asking for the parent once more with a pidfd in hand. Our own children are not reaped meanwhile.
-    pub(super) fn signal_tree(signal: i32) {
-        Self::signal_those(signal, |_everyone| true);
+    pub(super) fn signal_tree(&self, signal: i32) {
+        self.signal_those(signal, |_everyone| true);
     }
 
-    fn signal_those(signal: i32, wanted: impl Fn(i32) -> bool) {
+    fn signal_those(&self, signal: i32, wanted: impl Fn(i32) -> bool) {
         let Some(number) = Signal::from_named_raw(signal) else { return };
         let mut met = std::collections::HashSet::new();
         for _pass in 0..SIGNAL_PASSES_MAX {
             let mut news = false;
-            let members = members();
+            let members = self.members();
             fault::point("parent-dies-first");
             fault::point("reap-signal");
             for member in members {
@@ -73,10 +80,10 @@ impl Task<'_> {
     }
 
     /// The first rung. A stopped member takes a signal only when it goes on.
-    pub(super) fn signal_tree_ladder(signal: i32) {
-        Self::signal_tree(signal);
+    pub(super) fn signal_tree_ladder(&self, signal: i32) {
+        self.signal_tree(signal);
         if ![libc::SIGKILL, libc::SIGSTOP, libc::SIGCONT].contains(&signal) {
-            Self::signal_tree(libc::SIGCONT);
+            self.signal_tree(libc::SIGCONT);
         }
     }
 
@@ -84,7 +91,7 @@ impl Task<'_> {
     /// Others are not, because SIGHUP would cut short what their handler of SIGTERM does.
     pub(super) fn hang_up_the_deaf(&self) {
         if self.input.terminal().is_some() {
-            Self::signal_those(libc::SIGHUP, |pid| {
+            self.signal_those(libc::SIGHUP, |pid| {
                 let ignored = proctree::read_status(pid).map_or(0, |it| it.ignored_signals);
                 ignored & (1 << (libc::SIGTERM - 1)) != 0
             });
@@ -96,6 +103,7 @@ impl Task<'_> {
         self.timers.grace = None;
         self.timers.sweep_overdue = Some(now + SWEEP_ANSWER_MS);
         self.sweep = Some(Sweep::begin());
+        self.bounds.kill();
         self.sweep_forced = true;
         self.sweep_pass();
     }
@@ -109,9 +117,9 @@ impl Task<'_> {
     }
 
     /// Live members for a report. Zombies are dead; those that only a tracer keeps are too.
-    fn living() -> Vec<MemberInfo> {
+    fn living(&self) -> Vec<MemberInfo> {
         let mut living = Vec::new();
-        for member in members() {
+        for member in self.members() {
             let Ok(Some(stat)) = proctree::read_stat(member.pid) else {
                 // hidepid: listed by the parent, not readable. Alive as far as anybody can say.
                 living.push(MemberInfo {
@@ -131,29 +139,23 @@ impl Task<'_> {
         living
     }
 
-    /// The same, each with the reason why SIGKILL did not end it.
-    fn held() -> Vec<MemberInfo> {
-        let mut held = Self::living();
-        for member in &mut held {
-            let state = proctree::read_stat(member.pid).ok().flatten().map_or(b'?', |stat| stat.state);
-            // Signal 0: asks for the permission and sends nothing (kill(2)).
-            let refused =
-                Pid::from_raw(member.pid).is_some_and(|pid| test_kill_process(pid) == Err(Errno::PERM));
-            member.held = Some(if refused {
-                "not permitted: it runs as another user".to_owned()
-            } else {
-                match tracer_of(member.pid) {
-                    Some(tracer) => format!("held by tracer {tracer}"),
-                    None => format!("state {}", state as char),
-                }
-            });
-        }
-        held
+    /// Who is still there after SIGKILL, each with the reason. What only a tracer keeps is dead and listed too: as long
+    /// as it is there, the tree is not proved empty.
+    fn held(&self) -> Vec<MemberInfo> {
+        let listed = self.members().into_iter().map(|member| {
+            let stat = proctree::read_stat(member.pid).ok().flatten();
+            let (state, start_ticks, comm) =
+                stat.map_or((b'?', 0, Vec::new()), |stat| (stat.state, stat.start_ticks, stat.comm));
+            let command = command_text(member.pid, &comm);
+            let reason = held::reason(member.pid, state);
+            MemberInfo { pid: member.pid, start_ticks, command, held: Some(reason) }
+        });
+        listed.collect()
     }
 
     pub(super) fn answer_stuck(&mut self) {
         let now = clock::monotonic_ms();
-        let members = Self::held();
+        let members = self.held();
         for waiter in std::mem::take(&mut self.kills) {
             let answer = KillAnswer {
                 empty: false,
@@ -191,7 +193,7 @@ impl Task<'_> {
             pid: self.leader,
             supervisor_pid: self.record.supervisor.pid,
             dir: self.place.wire_path(),
-            boundary: Boundary::Subreaper,
+            boundary: self.record.boundary,
             tagged: self.launch.tag.is_some(),
             protections: self.record.protections.clone(),
         }
@@ -199,7 +201,7 @@ impl Task<'_> {
 
     /// How the task stands.
     pub(super) fn report(&mut self) -> Report {
-        let members = if self.empty { Vec::new() } else { Self::living() };
+        let members = if self.empty { Vec::new() } else { self.living() };
         self.members_peak = self.members_peak.max(members.len() as u64);
         let ended = self.leader_status.is_some();
         let told = if ended { self.end_report.as_ref().and_then(super::EndReport::read) } else { None };
@@ -218,7 +220,7 @@ impl Task<'_> {
             pipestatus,
             cwd,
             members,
-            proof: self.empty.then_some(Proof::Echild),
+            proof: self.empty.then(|| self.bounds.proof()),
             stdout_bytes: header.stdout_bytes,
             stderr_bytes: header.stderr_bytes,
             dropped_bytes: header.dropped_bytes(),
@@ -281,14 +283,6 @@ impl Task<'_> {
     }
 }
 
-/// Every member; the supervisor's own children first.
-fn members() -> Vec<Member> {
-    let mut members = Vec::new();
-    let own = i32::try_from(std::process::id()).unwrap_or(0);
-    let _what_was_read_counts = descendants(own, &mut members);
-    members
-}
-
 /// A command line on one line, or the name in brackets.
 fn command_text(pid: i32, comm: &[u8]) -> String {
     let line = proctree::cmdline(pid).filter(|line| !line.is_empty());
@@ -299,10 +293,4 @@ fn command_text(pid: i32, comm: &[u8]) -> String {
             words.iter().map(|word| String::from_utf8_lossy(word)).collect::<Vec<_>>().join(" ")
         },
     )
-}
-
-fn tracer_of(pid: i32) -> Option<i32> {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let tracer = status.lines().find_map(|line| line.strip_prefix("TracerPid:"))?.trim().parse().ok()?;
-    (tracer != 0).then_some(tracer)
 }

@@ -10,6 +10,7 @@ use rustix::fs::{Mode, OFlags, fcntl_getfl, fcntl_setfl, open};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::Pid;
 
+use super::bounds::Bounds;
 use super::clients::Clients;
 use super::confinement::Binding;
 use super::drain::{self, Pipes};
@@ -24,7 +25,7 @@ use crate::keeper::null_stdio;
 use crate::lifecycle::{State, Terms};
 use crate::record::{ProcRef, RECORD_VERSION, Record};
 use crate::spool::Spool;
-use crate::sys::{self, ExitSignal, Fork};
+use crate::sys::{self, Fork};
 use crate::wire::{
     Boundary, CommandSpec, Dialect, InputKind, Launch, OutputSpec, PlacementSpec, SizeSince, StdinSpec,
     TerminalSize, Usage,
@@ -76,6 +77,7 @@ struct Ready {
     end_report: Option<EndReport>,
     leader: i32,
     binding: Binding,
+    bounds: Bounds,
 }
 
 fn try_prepare(birth: &Birth<'_>, launch: &Launch) -> Result<Ready, String> {
@@ -83,8 +85,8 @@ fn try_prepare(birth: &Birth<'_>, launch: &Launch) -> Result<Ready, String> {
         .map_err(|error| format!("make a task directory in {}: {error}", launch.durable_dir.to_text()))?;
     let ready = in_place(birth, launch, &place);
     match ready {
-        Ok((record, spool, connections, exec_error, end_report, leader, binding)) => {
-            Ok(Ready { place, record, spool, connections, exec_error, end_report, leader, binding })
+        Ok((record, spool, connections, exec_error, end_report, leader, binding, bounds)) => {
+            Ok(Ready { place, record, spool, connections, exec_error, end_report, leader, binding, bounds })
         }
         Err(why) => {
             place.remove();
@@ -93,13 +95,14 @@ fn try_prepare(birth: &Birth<'_>, launch: &Launch) -> Result<Ready, String> {
     }
 }
 
-type InPlace = (Record, Spool, Connections, OwnedFd, Option<EndReport>, i32, Binding);
+type InPlace = (Record, Spool, Connections, OwnedFd, Option<EndReport>, i32, Binding, Bounds);
 
 fn in_place(birth: &Birth<'_>, launch: &Launch, place: &Place) -> Result<InPlace, String> {
     let context = |what: &'static str| move |error: io::Error| format!("{what}: {error}");
     // RACE(record-first): if both keepers are killed between the leader's fork and the record, nobody would know of
     // the leader; closed by writing the record before the fork.
-    let record = first_record(birth, launch);
+    let mut record = first_record(birth, launch);
+    let mut bounds = Bounds::set_up(launch, &mut record)?;
     record.write_first(&place.dir).map_err(context("write the task's record"))?;
     let spool = Spool::new(Rc::clone(&place.dir), &launch.id, launch.output_cap_bytes);
     let (connections, ends) = match launch.terminal {
@@ -116,6 +119,8 @@ fn in_place(birth: &Birth<'_>, launch: &Launch, place: &Place) -> Result<InPlace
         placement: match launch.placement {
             _ if launch.terminal.is_some() => Placement::Terminal,
             PlacementSpec::OwnSession => Placement::OwnSession,
+            // In there our pid is 0, and `kill -9 $PPID` hits the whole process group: it must be the task's own.
+            PlacementSpec::Group(_) if bounds.reaper().is_some() => Placement::OwnSession,
             PlacementSpec::Group(group) => Placement::Group(
                 Pid::from_raw(group).ok_or_else(|| format!("process group {group} is not one"))?,
             ),
@@ -125,6 +130,7 @@ fn in_place(birth: &Birth<'_>, launch: &Launch, place: &Place) -> Result<InPlace
             stdout: ends.stdout.as_ref().map(AsFd::as_fd),
             stderr: ends.stderr.as_ref().or(ends.stdout.as_ref()).map(AsFd::as_fd),
         },
+        fresh_proc: bounds.shows_own_processes(),
         cwd: CString::new(launch.cwd.0.clone())
             .map_err(|_| "the working directory holds a NUL byte".to_owned())?,
         inherited: launch.inherited.clone().map(Into::into),
@@ -139,13 +145,13 @@ fn in_place(birth: &Birth<'_>, launch: &Launch, place: &Place) -> Result<InPlace
     // RACE(owner-start): the owner dies while its command is being started; closed by watching a pidfd and a lifeline,
     // which say so at the first wait whenever it was.
     fault::point("owner-start");
-    match sys::fork(ExitSignal::Child).map_err(context("fork"))? {
+    match bounds.fork(launch, &mut record).map_err(context("fork"))? {
         Fork::Child => plan.enter(),
         Fork::Parent { pid, .. } => {
             fault::point("record-first");
             binding.confinement = plan.confinement.take();
             let end_report = end_report.map(|(report, _)| report);
-            Ok((record, spool, connections, exec_error, end_report, pid, binding))
+            Ok((record, spool, connections, exec_error, end_report, pid, binding, bounds))
         }
     }
 }
@@ -166,6 +172,7 @@ fn first_record(birth: &Birth<'_>, launch: &Launch) -> Record {
         owner: birth.owner_ref,
         token: launch.token.clone(),
         tag: launch.tag,
+        outer_tag: Tag::of_self().filter(|_| launch.tag.is_none()).map(Tag::value),
         background: launch.durable,
         started_unix_ms: clock::unix_ms(),
         ended_unix_ms: None,
@@ -175,6 +182,8 @@ fn first_record(birth: &Birth<'_>, launch: &Launch) -> Record {
         cwd_after: None,
         duration_ms: None,
         boundary: Boundary::Subreaper,
+        cgroup: None,
+        reaper: None,
         proof: None,
         stdout_bytes: 0,
         stderr_bytes: 0,
@@ -313,6 +322,7 @@ impl Ready {
             binding: self.binding,
             end_report: self.end_report,
             leader: self.leader,
+            bounds: self.bounds,
             leader_status: None,
             leader_told: false,
             empty: false,

@@ -3,10 +3,12 @@
 //! [`main`] is the supervisor. It owns everything about the task; there is one loop, one `epoll_wait`, and every event
 //! becomes an input of [`crate::lifecycle::step`], whose actions are performed here.
 
+mod bounds;
 mod clients;
 mod confinement;
 mod drain;
 mod end_report;
+mod held;
 mod input;
 mod ladder;
 mod launch;
@@ -32,6 +34,7 @@ use crate::wire::{FromSupervisor, Launch, Notice};
 pub use place::{SOCKET_FILE, remove_task_dir};
 pub use temp::TempDir;
 
+use bounds::Bounds;
 use clients::{Clients, Role};
 use confinement::Binding;
 use drain::Pipes;
@@ -98,6 +101,7 @@ struct Task<'guard> {
     binding: Binding,
     end_report: Option<EndReport>,
     leader: i32,
+    bounds: Bounds,
     leader_status: Option<WaitStatus>,
     /// The leader's end was fed to the table.
     leader_told: bool,
@@ -147,6 +151,7 @@ mod token {
     pub(super) const STDERR: u64 = 6;
     pub(super) const EXEC_ERROR: u64 = 7;
     pub(super) const INPUT: u64 = 8;
+    pub(super) const REAPER: u64 = 9;
     pub(super) const CLIENT: u64 = 16;
 }
 

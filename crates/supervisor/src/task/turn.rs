@@ -3,14 +3,14 @@
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::event::{Timespec, epoll};
+use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
 use rustix::io::Errno;
 
 use super::clients::{self, Role};
 use super::{Task, confinement, token, word};
 use crate::clock;
 use crate::end::{End, StoppedBy, WaitStatus};
-use crate::lifecycle::{self, Action, Force, Input, OnOwnerExit, State, Stop};
+use crate::lifecycle::{self, Action, Farewell, Force, Input, OnOwnerExit, State, Stop};
 use crate::spool::Stream;
 use crate::sweep::Sweep;
 use crate::sys::{self, Wait, WaitFor};
@@ -34,6 +34,9 @@ impl Task<'_> {
         }
         if let Some(pipe) = &self.exec_error {
             add(&self.epoll, pipe.as_fd(), token::EXEC_ERROR, readable);
+        }
+        if let Some(line) = self.bounds.line() {
+            add(&self.epoll, line.as_fd(), token::REAPER, readable);
         }
         for (number, socket) in self.clients.sockets() {
             add(&self.epoll, socket.as_fd(), token::CLIENT + number, readable);
@@ -120,14 +123,30 @@ impl Task<'_> {
             token::LIFELINE | token::OWNER => {
                 self.ignore_owner();
                 self.acknowledge(word::ACTING);
-                inputs.push(Input::OwnerGone);
+                inputs.push(Input::OwnerGone(self.farewell(number)));
             }
             token::LISTENER => self.accept(),
             token::STDOUT => self.drain_ready(Stream::Stdout),
             token::STDERR => self.drain_ready(Stream::Stderr),
             token::EXEC_ERROR => self.exec_result(inputs),
+            token::REAPER => self.reaper_answered(),
             token::INPUT => self.pump_input(),
             client => self.client(client - token::CLIENT, flags, inputs),
+        }
+    }
+
+    /// The lifeline closes when the session is closed, when the owner dies and when the guard dies.
+    fn farewell(&self, number: u64) -> Farewell {
+        let guard = rustix::process::getppid().map(|pid| pid.as_raw_nonzero().get());
+        let owner_dead = self.birth.owner.is_some_and(|owner| {
+            let owner = sys::borrow(owner);
+            let mut polled = [PollFd::new(&owner, PollFlags::IN)];
+            poll(&mut polled, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|ready| ready > 0)
+        });
+        if number == token::OWNER || owner_dead || guard != Some(self.birth.guard.pid) {
+            Farewell::Died
+        } else {
+            Farewell::Closed
         }
     }
 
@@ -184,8 +203,8 @@ impl Task<'_> {
                 let report = self.report();
                 self.clients.tell_one(number, &FromSupervisor::Status(Box::new(report)));
             }
-            ToSupervisor::Pause => Self::signal_tree(libc::SIGSTOP),
-            ToSupervisor::Resume => Self::signal_tree(libc::SIGCONT),
+            ToSupervisor::Pause => self.signal_tree(libc::SIGSTOP),
+            ToSupervisor::Resume => self.signal_tree(libc::SIGCONT),
             ToSupervisor::Input(order) => self.take_input(number, order),
             ToSupervisor::DropInput => self.drop_input(number),
             ToSupervisor::Resize(size) => self.resize(number, size),
@@ -269,6 +288,14 @@ impl Task<'_> {
         self.timers.sweep = self.sweep.as_ref().filter(|_| !self.empty).map(Sweep::due_ms);
     }
 
+    /// It says one thing, once; afterwards its line is closed for good.
+    fn reaper_answered(&mut self) {
+        if let Some(line) = self.bounds.line() {
+            let _not_in_the_set = epoll::delete(&self.epoll, line);
+        }
+        self.bounds.reaper_answered();
+    }
+
     fn leader_changed(&mut self, raw: i32) {
         let now = clock::monotonic_ms();
         if libc::WIFSTOPPED(raw) {
@@ -283,6 +310,7 @@ impl Task<'_> {
             self.leader_ended_ms = Some(now);
             self.timers.timeout = None;
             self.timers.timeout_paused = None;
+            self.bounds.leader_gone();
             self.note_owed();
         }
     }
@@ -327,7 +355,7 @@ impl Task<'_> {
             inputs.push(Input::Settled);
         }
         let Some(status) = self.leader_status else { return };
-        if !self.settle_debts() {
+        if !self.settle_debts() || !(self.empty || self.bounds.knows_survivors()) {
             return;
         }
         if !self.leader_told {
@@ -383,7 +411,7 @@ impl Task<'_> {
             }
             Action::Disown => self.disown(),
             Action::SignalTree(signal) => {
-                Self::signal_tree_ladder(signal);
+                self.signal_tree_ladder(signal);
                 if signal == libc::SIGTERM {
                     self.hang_up_the_deaf();
                 }
@@ -408,6 +436,10 @@ impl Task<'_> {
         }
         let started = self.started();
         self.clients.tell(Role::Host, &FromSupervisor::Started(started));
+        // What the set-up has found out; the door knows its own notices.
+        for notice in self.record.notices.iter().skip(self.launch.notices.len()) {
+            self.clients.tell(Role::Host, &FromSupervisor::Notice(notice.clone()));
+        }
     }
 
     /// The control socket: for a task that may be looked for, at once; for a foreground call when it is not over soon.
@@ -451,6 +483,7 @@ impl Task<'_> {
     fn finish(&mut self) {
         self.record.ended_unix_ms = Some(clock::unix_ms());
         let report = self.report();
+        self.bounds.take_down();
         self.save_report(&report);
         self.answer_empty(&report);
         self.clients.tell_all(&FromSupervisor::Ended(Box::new(report)));
