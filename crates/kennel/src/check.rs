@@ -11,6 +11,7 @@ use std::sync::Arc;
 use policy::{Decision, Policy, Verdict};
 
 use crate::error::{Error, Result};
+use crate::handoff;
 use crate::outcome::{Consent, Notice, VerdictSummary};
 use crate::plan::{check_input, display, working_directory};
 use crate::request::{Command, Request};
@@ -95,11 +96,16 @@ pub(crate) fn clear<'r>(request: &'r Request, terms: &SessionTerms) -> Result<Cl
         return Err(Error::BadRequest { what, hint });
     }
     let (cwd, moved) = working_directory(request, terms)?;
+    let mut handed = Vec::new();
     let notice = match terms.check.choice {
         PolicyChoice::Off => Some(Notice::Unchecked),
-        PolicyChoice::On => admit(request, verdict(request, terms, &cwd), terms)?,
+        PolicyChoice::On => {
+            let verdict = verdict(request, terms, &cwd);
+            handed = handoff::notices(&verdict);
+            admit(request, verdict, terms)?
+        }
     };
-    Ok(Cleared { request, cwd, notices: notice.into_iter().chain(moved).collect() })
+    Ok(Cleared { request, cwd, notices: notice.into_iter().chain(moved).chain(handed).collect() })
 }
 
 /// The verdict alone.

@@ -7,6 +7,7 @@ pub(crate) mod environ;
 pub(crate) mod error;
 pub(crate) mod feed;
 pub(crate) mod guard;
+pub(crate) mod handoff;
 pub(crate) mod id;
 pub(crate) mod init;
 pub(crate) mod input;

@@ -34,4 +34,4 @@ pub use config::{ConfigError, KEYS, LayerKind, closest, config_schema};
 pub use form::{ShellForm, shell_form};
 pub use policy::{Command, Policy, Request};
 pub use rules::{glob, rules_page};
-pub use verdict::{Decision, Finding, Verdict};
+pub use verdict::{Decision, Finding, HandOff, Verdict};

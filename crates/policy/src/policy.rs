@@ -97,7 +97,7 @@ impl Policy {
         }
         let decision =
             checker.findings.iter().map(|finding| finding.decision).max().unwrap_or(Decision::Allow);
-        Verdict { decision, findings: checker.findings, trace: checker.trace }
+        Verdict { decision, findings: checker.findings, hand_offs: checker.hand_offs, trace: checker.trace }
     }
 
     fn context(&self, request: &Request<'_>) -> Context {

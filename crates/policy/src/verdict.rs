@@ -34,6 +34,15 @@ pub struct Finding {
     pub instead: String,
 }
 
+/// Something that another process is asked to start: it is nobody's descendant here.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HandOff {
+    /// Who is asked: `docker`, `systemd`, `at`, `tmux` and the like.
+    pub service: String,
+    /// The command that asks.
+    pub argv: Vec<String>,
+}
+
 /// The decision about one command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verdict {
@@ -41,6 +50,8 @@ pub struct Verdict {
     pub decision: Decision,
     /// In the order of the command, without repetitions.
     pub findings: Vec<Finding>,
+    /// What is handed to others, each once. No reason to refuse: it outlives a kill, and one should know.
+    pub hand_offs: Vec<HandOff>,
     /// How the command was read: one line for each command that would run, in order.
     pub trace: Vec<String>,
 }

@@ -235,6 +235,13 @@ pub enum Notice {
         /// Where the command ran.
         used: String,
     },
+    /// The command asks another service to start something, which a kill of the task does not reach.
+    HandedOff {
+        /// `docker`, `systemd`, `at`, `tmux` and the like.
+        service: String,
+        /// The command that asks.
+        command: String,
+    },
     /// Written by a newer Kennel.
     #[serde(other)]
     Unknown,

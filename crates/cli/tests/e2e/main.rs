@@ -1,6 +1,7 @@
 //! The `kennel` binary as people and programs meet it. Each test's first line says the symptom that it stands against;
 //! `row N` is a row of `tests/acceptance/cases/REAL-TOOLS.md`.
 
+mod agents;
 mod background;
 mod bad_input;
 mod boundary;

@@ -15,7 +15,7 @@ use crate::ast::Span;
 use crate::context::Context;
 use crate::mark;
 use crate::policy::Policy;
-use crate::verdict::{Decision, Finding};
+use crate::verdict::{Decision, Finding, HandOff};
 
 /// Units of work for one line: about a word each. It bounds the time, not the size of honest lines.
 const FUEL: u32 = 100_000;
@@ -30,6 +30,7 @@ pub(crate) struct Checker<'p> {
     pub(crate) policy: &'p Policy,
     pub(crate) ctx: &'p Context,
     pub(crate) findings: Vec<Finding>,
+    pub(crate) hand_offs: Vec<HandOff>,
     pub(crate) trace: Vec<String>,
     pub(crate) traced: bool,
     /// Where in the line we are.
@@ -58,6 +59,7 @@ impl<'p> Checker<'p> {
             policy,
             ctx,
             findings: Vec::new(),
+            hand_offs: Vec::new(),
             trace: Vec::new(),
             traced: false,
             span: Span::default(),

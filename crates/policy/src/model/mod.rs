@@ -9,6 +9,7 @@ mod fetch;
 mod files;
 mod find;
 mod git;
+mod handoff;
 mod lang;
 mod opts;
 mod sed;
@@ -24,7 +25,7 @@ mod xargs;
 use crate::eval::Checker;
 use crate::eval::env::Env;
 use crate::mark::{self, NET, RUN};
-use crate::verdict::Decision;
+use crate::verdict::{Decision, HandOff};
 pub(crate) use opts::Spec;
 
 /// One command that would run.
@@ -46,6 +47,9 @@ impl Call<'_> {
         out
     }
 }
+
+/// Hand-offs of one line that are told.
+const HAND_OFFS_MAX: usize = 16;
 
 /// Words of a command that a finding shows.
 const SHOWN_WORDS: usize = 64;
@@ -120,6 +124,14 @@ impl Checker<'_> {
         self.program(env, &Call { name: base, args, stdin })
     }
 
+    fn note_hand_off(&mut self, call: &Call<'_>) {
+        let Some(service) = handoff::service(call) else { return };
+        let hand_off = HandOff { service: service.to_owned(), argv: handoff::shown(call) };
+        if self.hand_offs.len() < HAND_OFFS_MAX && !self.hand_offs.contains(&hand_off) {
+            self.hand_offs.push(hand_off);
+        }
+    }
+
     /// A program of a known name.
     pub(crate) fn program(&mut self, env: &mut Env, call: &Call<'_>) -> String {
         if matches!(call.args, [only] if matches!(only.as_str(), "--help" | "--version")) {
@@ -127,6 +139,7 @@ impl Checker<'_> {
             return RUN.to_string();
         }
         self.patterns(env, call);
+        self.note_hand_off(call);
         if let Some(out) = self.builtin(env, call) {
             return out;
         }
