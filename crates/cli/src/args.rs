@@ -9,8 +9,10 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use kennel::config::units as duration;
 
 use crate::mcp::Profile;
+use crate::pages::{CompletionsOptions, ManOptions};
 use crate::sandbox::SandboxOptions;
 use crate::send::{self, PtySize, SendOptions};
+use crate::session::SessionOptions;
 use crate::track::TrackOptions;
 use crate::tree::{SignalOptions, TreeOptions};
 
@@ -52,6 +54,8 @@ pub(crate) enum Verb {
     Mcp(McpOptions),
     /// Serve agents over MCP on streamable HTTP, on this machine.
     Serve(ServeOptions),
+    /// Open, close and look at sessions.
+    Session(SessionOptions),
     /// Recover lost tasks and remove expired output.
     Gc(GcOptions),
     /// Show the configuration in force, or the path of your file.
@@ -62,6 +66,11 @@ pub(crate) enum Verb {
     Schema(SchemaOptions),
     /// Say what this machine offers and what that protects.
     Doctor(DoctorOptions),
+    /// Print the completions of a shell.
+    Completions(CompletionsOptions),
+    /// Write the man pages into a directory.
+    #[command(hide = true)]
+    Man(ManOptions),
 }
 
 impl Cli {
@@ -121,15 +130,21 @@ pub(crate) struct CommandOptions {
     /// Set an environment variable (repeatable).
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) env: Vec<OsString>,
+    /// Take variables that look like secrets out of the command's environment.
+    #[arg(long)]
+    pub(crate) scrub_env: bool,
+    /// A variable, or a glob of names, that is no secret (repeatable).
+    #[arg(long, value_name = "NAME|GLOB")]
+    pub(crate) pass_env: Vec<String>,
     /// Wall-clock limit: 500ms, 30s, 10m, 2h; 0 is none.
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = duration::parse)]
     pub(crate) timeout: Option<Duration>,
     /// What the timeout does.
     #[arg(long, value_enum, default_value = "kill")]
     pub(crate) on_timeout: OnTimeoutArg,
-    /// What becomes of processes that outlive the command.
-    #[arg(long, value_enum, default_value = "adopt")]
-    pub(crate) survivors: SurvivorsArg,
+    /// What becomes of processes that outlive the command; by default they are adopted, or as the session says.
+    #[arg(long, value_enum)]
+    pub(crate) survivors: Option<SurvivorsArg>,
     /// Time between the first signal and SIGKILL.
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = duration::parse, default_value = "5s")]
     pub(crate) grace: Duration,
@@ -149,7 +164,7 @@ pub(crate) struct CommandOptions {
     /// Most bytes of output that are kept: 64M, 1G.
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true, value_parser = duration::parse_size)]
     pub(crate) output_cap: Option<u64>,
-    /// Session id.
+    /// Run in this session: its directory, its variables. One that does not exist is opened.
     #[arg(long, value_name = "SESSION")]
     pub(crate) session: Option<String>,
     /// Bind the task to the life of this process.
@@ -215,6 +230,9 @@ pub(crate) struct TasksOptions {
     /// Only tasks of this session.
     #[arg(long, value_name = "SESSION")]
     pub(crate) session: Option<String>,
+    /// Show it again whenever it changes, until interrupted.
+    #[arg(long)]
+    pub(crate) watch: bool,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
@@ -306,7 +324,7 @@ pub(crate) struct KillOptions {
     /// No SIGKILL: what does not heed the signal lives on.
     #[arg(long)]
     pub(crate) no_force: bool,
-    /// Do not ask.
+    /// Do not ask before an old task is ended.
     #[arg(long)]
     pub(crate) yes: bool,
     /// Print JSON.
@@ -517,4 +535,8 @@ pub(crate) struct DoctorOptions {
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
+    /// Print one JSON object for a report of a defect: version, machine, tasks and what the keepers noted; no commands,
+    /// no environment, no output.
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) bundle: bool,
 }

@@ -19,6 +19,7 @@ pub(crate) fn mark(task_dirs: &[PathBuf], supervisor_pid: i32, why: &str) {
             let Ok(dir) = open(entry.path(), flags, Mode::empty()) else { continue };
             let Ok(record) = Record::read(&dir) else { continue };
             if record.supervisor.pid == supervisor_pid && !record.is_final() {
+                crate::log::note(directory, &record.session_id, &format!("{}: {why}", record.id));
                 let _best_effort = finish_as_lost(&dir, record, why, Some(Proof::Echild));
             }
         }
