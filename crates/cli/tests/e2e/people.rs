@@ -164,7 +164,9 @@ fn a_person_at_a_terminal() {
     assert!(lines.contains(&"first") && lines.contains(&"last"), "{shown}");
     assert!(!shown.contains('⠋') && !shown.contains('⠙'), "{shown}");
     enter("id=$(\"$KENNEL\" start 'sleep 300'); clear; KENNEL_CONFIRM_KILL_AFTER=0 \"$KENNEL\" kill $id");
+    wait_for("End it? [y/N]");
     enter("n");
+    wait_for("nothing was ended");
     enter("\"$KENNEL\" tasks");
     wait_for("running");
     enter("\"$KENNEL\" kill --yes $id");

@@ -67,10 +67,7 @@ fn a_session_ends_with_its_owner() {
     // Symptom: what an agent has started outlives the agent.
     let rig = rig();
     let mut fifo = rig.fifo("ready");
-    let mut owner = rig.bash("echo up; read x");
-    owner.stdin(std::process::Stdio::piped());
-    let mut owner = owner.spawn();
-    owner.await_out("up");
+    let owner = rig.program("sleep").arg("300").spawn();
     let pid = owner.pid().to_string();
     rig.kennel(["session", "open", "bound", "--owner-pid", &pid]).finish().exits(0);
     let line = format!("exec \"$HOSTILE\" --ready '{}' deaf", fifo.word());
