@@ -18,7 +18,7 @@ use crate::tree::{SignalOptions, TreeOptions};
 
 /// Runs shell commands and keeps every process that they start on a leash.
 #[derive(Debug, Parser)]
-#[command(name = "kennel", version, about, disable_help_subcommand = true, max_term_width = 100)]
+#[command(name = "kennel", version, disable_help_subcommand = true, max_term_width = 100)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) verb: Verb,
@@ -79,7 +79,10 @@ impl Cli {
     pub(crate) fn parse_quickly() -> Result<Self, clap::Error> {
         let mut words = std::env::args_os();
         let (_program, verb) = (words.next(), words.next());
-        let rest = || std::iter::once(OsString::from("kennel")).chain(words);
+        // What help and errors call the program.
+        let mut name = OsString::from("kennel ");
+        name.push(verb.as_deref().unwrap_or_default());
+        let rest = || std::iter::once(name).chain(words);
         let verb = match verb.as_ref().and_then(|verb| verb.to_str()) {
             Some("run") => RunOptions::try_parse_from(rest()).map(Verb::Run),
             Some("start") => StartOptions::try_parse_from(rest()).map(Verb::Start),

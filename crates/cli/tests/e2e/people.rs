@@ -32,8 +32,12 @@ fn redacted(rig: &Rig, text: &str) -> String {
     for word in words {
         out = out.replace(&word, "bash-ID");
     }
-    let time = regex::Regex::new(r"\d+ (s ago|ms)").expect("a pattern");
-    time.replace_all(&out, "N $1").into_owned()
+    for (pattern, instead) in
+        [(r"\d+ (s ago|ms)", "N $1"), (r"\bs-[0-9a-z]{26}\b", "s-ID"), (r"\d{4}-\d\d-\d\dT[0-9:.]+Z", "TIME")]
+    {
+        out = regex::Regex::new(pattern).expect("a pattern").replace_all(&out, instead).into_owned();
+    }
+    out
 }
 
 #[test]
