@@ -13,6 +13,7 @@
 mod bench;
 mod built;
 mod checks;
+mod dist;
 mod escape;
 mod residue;
 mod tally;
@@ -40,6 +41,7 @@ fn main() -> ExitCode {
         ["full"] => test(Extent::Full),
         ["built"] => built::run_listed(&root()),
         ["escape"] => escape::run(&root(), &Scenario::ALL),
+        ["dist"] => return finish(dist::run(&root())),
         ["bench"] => return finish(bench::run(&root())),
         _ => {
             println!("{USAGE}");
@@ -75,6 +77,7 @@ cargo xtask quick    the same without what is slow
 cargo xtask full     the same, and the end-to-end tests against the release build
 cargo xtask built    run the test binaries of the last build again, as whoever calls
 cargo xtask escape   the escape suite, all scenarios: kill, and the host, supervisor or guard killed
+cargo xtask dist     a static binary with man pages and completions, in dist/
 cargo xtask bench    what Kennel costs, as ratios, beside the budgets";
 
 /// The repository. The binary may be run without cargo, by a user who has none, so it is known from the build.

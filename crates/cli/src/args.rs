@@ -10,14 +10,16 @@ use kennel::config::units as duration;
 
 use crate::boundary::BoundaryOptions;
 use crate::mcp::Profile;
+use crate::pages::{CompletionsOptions, ManOptions};
 use crate::sandbox::SandboxOptions;
 use crate::send::{self, PtySize, SendOptions};
+use crate::session::SessionOptions;
 use crate::track::TrackOptions;
 use crate::tree::{SignalOptions, TreeOptions};
 
 /// Runs shell commands and keeps every process that they start on a leash.
 #[derive(Debug, Parser)]
-#[command(name = "kennel", version, about, disable_help_subcommand = true, max_term_width = 100)]
+#[command(name = "kennel", version, disable_help_subcommand = true, max_term_width = 100)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) verb: Verb,
@@ -53,6 +55,8 @@ pub(crate) enum Verb {
     Mcp(McpOptions),
     /// Serve agents over MCP on streamable HTTP, on this machine.
     Serve(ServeOptions),
+    /// Open, close and look at sessions.
+    Session(SessionOptions),
     /// Recover lost tasks and remove expired output.
     Gc(GcOptions),
     /// Show the configuration in force, or the path of your file.
@@ -63,6 +67,11 @@ pub(crate) enum Verb {
     Schema(SchemaOptions),
     /// Say what this machine offers and what that protects.
     Doctor(DoctorOptions),
+    /// Print the completions of a shell.
+    Completions(CompletionsOptions),
+    /// Write the man pages into a directory.
+    #[command(hide = true)]
+    Man(ManOptions),
 }
 
 impl Cli {
@@ -71,7 +80,10 @@ impl Cli {
     pub(crate) fn parse_quickly() -> Result<Self, clap::Error> {
         let mut words = std::env::args_os();
         let (_program, verb) = (words.next(), words.next());
-        let rest = || std::iter::once(OsString::from("kennel")).chain(words);
+        // What help and errors call the program.
+        let mut name = OsString::from("kennel ");
+        name.push(verb.as_deref().unwrap_or_default());
+        let rest = || std::iter::once(name).chain(words);
         let verb = match verb.as_ref().and_then(|verb| verb.to_str()) {
             Some("run") => RunOptions::try_parse_from(rest()).map(Verb::Run),
             Some("start") => StartOptions::try_parse_from(rest()).map(Verb::Start),
@@ -122,15 +134,21 @@ pub(crate) struct CommandOptions {
     /// Set an environment variable (repeatable).
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) env: Vec<OsString>,
+    /// Take variables that look like secrets out of the command's environment.
+    #[arg(long)]
+    pub(crate) scrub_env: bool,
+    /// A variable, or a glob of names, that is no secret (repeatable).
+    #[arg(long, value_name = "NAME|GLOB")]
+    pub(crate) pass_env: Vec<String>,
     /// Wall-clock limit: 500ms, 30s, 10m, 2h; 0 is none.
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = duration::parse)]
     pub(crate) timeout: Option<Duration>,
     /// What the timeout does.
     #[arg(long, value_enum, default_value = "kill")]
     pub(crate) on_timeout: OnTimeoutArg,
-    /// What becomes of processes that outlive the command.
-    #[arg(long, value_enum, default_value = "adopt")]
-    pub(crate) survivors: SurvivorsArg,
+    /// What becomes of processes that outlive the command; by default they are adopted, or as the session says.
+    #[arg(long, value_enum)]
+    pub(crate) survivors: Option<SurvivorsArg>,
     #[command(flatten)]
     pub(crate) boundary: BoundaryOptions,
     /// Time between the first signal and SIGKILL.
@@ -152,7 +170,7 @@ pub(crate) struct CommandOptions {
     /// Most bytes of output that are kept: 64M, 1G.
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true, value_parser = duration::parse_size)]
     pub(crate) output_cap: Option<u64>,
-    /// Session id.
+    /// Run in this session: its directory, its variables. One that does not exist is opened.
     #[arg(long, value_name = "SESSION")]
     pub(crate) session: Option<String>,
     /// Bind the task to the life of this process.
@@ -218,6 +236,9 @@ pub(crate) struct TasksOptions {
     /// Only tasks of this session.
     #[arg(long, value_name = "SESSION")]
     pub(crate) session: Option<String>,
+    /// Show it again whenever it changes, until interrupted.
+    #[arg(long)]
+    pub(crate) watch: bool,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
@@ -309,7 +330,7 @@ pub(crate) struct KillOptions {
     /// No SIGKILL: what does not heed the signal lives on.
     #[arg(long)]
     pub(crate) no_force: bool,
-    /// Do not ask.
+    /// Do not ask before an old task is ended.
     #[arg(long)]
     pub(crate) yes: bool,
     /// Print JSON.
@@ -520,4 +541,8 @@ pub(crate) struct DoctorOptions {
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
+    /// Print one JSON object for a report of a defect: version, machine, tasks and what the keepers noted; no commands,
+    /// no environment, no output.
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) bundle: bool,
 }

@@ -1,8 +1,9 @@
 //! `kennel kill`: the ladder, and the short panel that says what it came to.
 
-use kennel::{Kill, KillReport, signal_number};
+use kennel::{Kill, KillReport, Status, Task, TaskInfo, signal_number};
 
 use crate::args::KillOptions;
+use crate::config;
 use crate::fault::Fault;
 use crate::render;
 use crate::tasks::registry;
@@ -17,6 +18,9 @@ pub(crate) async fn kill(options: KillOptions) -> Result<u8, Fault> {
     // All names first: an unknown one must not leave half of the work done.
     for id in &options.ids {
         tasks.push(kennel.task(id).await.map_err(|error| Fault::not_done(&error))?);
+    }
+    if !options.yes && !options.json && !confirmed(&tasks) {
+        return Err(Fault::undone("not confirmed; nothing was ended", "kennel kill --yes ID does not ask"));
     }
     for task in &tasks {
         let mut kill = Kill::with_signal(signal).grace(options.grace);
@@ -35,6 +39,22 @@ pub(crate) async fn kill(options: KillOptions) -> Result<u8, Fault> {
         reports.iter().zip(&commands).for_each(|(report, command)| panel(report, command));
     }
     Ok(u8::from(reports.iter().any(|report| !report.success)))
+}
+
+/// What has run for long is not ended by a slip of the hand: on a terminal the person is asked.
+fn confirmed(tasks: &[Task]) -> bool {
+    let after = config::load(&config::here()).unwrap_or_default().settings.confirm_kill_after.value.0;
+    let old = |info: &TaskInfo| {
+        let began = info.started_at.parse::<jiff::Timestamp>().ok()?;
+        let seconds = jiff::Timestamp::now().as_second() - began.as_second();
+        let is_old = info.status == Status::Running && u64::try_from(seconds).ok()? >= after.as_secs();
+        is_old.then(|| {
+            let command = render::shorten(&info.command, 60);
+            format!("{} began {}: {command}", info.id, render::ago(seconds))
+        })
+    };
+    let old: Vec<String> = tasks.iter().filter_map(|task| old(&task.info().ok()?)).collect();
+    old.is_empty() || render::confirm(&format!("{}\nEnd it?", old.join("\n"))).unwrap_or(true)
 }
 
 fn signal(name: &str) -> Result<i32, Fault> {

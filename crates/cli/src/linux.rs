@@ -15,12 +15,15 @@ pub(crate) mod install;
 pub(crate) mod kill;
 pub(crate) mod mcp;
 pub(crate) mod output;
+pub(crate) mod pages;
+pub(crate) mod progress;
 pub(crate) mod render;
 pub(crate) mod run;
 pub(crate) mod sandbox;
 pub(crate) mod schema;
 pub(crate) mod send;
 pub(crate) mod serve;
+pub(crate) mod session;
 pub(crate) mod sink;
 pub(crate) mod start;
 pub(crate) mod sys;
@@ -50,6 +53,8 @@ pub(crate) fn entry() -> u8 {
         Verb::Config(options) => config::config(&options),
         Verb::Trust(options) => config::trust(&options),
         Verb::Mcp(McpOptions { verb: Some(verb), .. }) => mcp::change(&verb),
+        Verb::Completions(options) => Ok(pages::completions(&options)),
+        Verb::Man(options) => pages::man(&options),
         verb => dispatch(verb, passed),
     };
     match done {
@@ -88,6 +93,9 @@ fn dispatch(verb: Verb, passed: Vec<i32>) -> Result<u8, Fault> {
             Verb::Track(options) => track::track(&options).await,
             Verb::Mcp(options) => mcp::mcp(options.serve).await,
             Verb::Serve(options) => serve::serve(options).await,
+            Verb::Session(options) => session::session(&options).await,
+            Verb::Completions(options) => Ok(pages::completions(&options)),
+            Verb::Man(options) => pages::man(&options),
             Verb::Gc(options) => gc::gc(&options).await,
             Verb::Schema(options) => schema::schema(&options),
             Verb::Doctor(options) => doctor::doctor(&options).await,

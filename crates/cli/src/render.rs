@@ -1,5 +1,6 @@
 //! The one renderer: everything that a person sees goes through here. Untrusted text is escaped, always.
 #![expect(clippy::print_stderr, reason = "the one place that speaks to people")]
+#![expect(clippy::disallowed_methods, reason = "NO_COLOR and its like are a matter of looks")]
 
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Write as _};
@@ -44,6 +45,10 @@ pub(crate) fn json_line<T: Serialize>(value: &T) {
 
 /// A table of untrusted cells.
 pub(crate) fn table(head: &[&str], rows: &[Vec<String>]) {
+    answer(&table_text(head, rows));
+}
+
+fn table_text(head: &[&str], rows: &[Vec<String>]) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
     table.set_header(head.iter().copied());
@@ -53,11 +58,108 @@ pub(crate) fn table(head: &[&str], rows: &[Vec<String>]) {
     for column in table.column_iter_mut() {
         column.set_padding((0, 2));
     }
-    let text = table.to_string().lines().fold(String::new(), |mut text, line| {
+    table.to_string().lines().fold(String::new(), |mut text, line| {
         let _infallible = writeln!(text, "{}", line.trim_end());
         text
-    });
-    answer(&text);
+    })
+}
+
+/// The same, the last column in a colour of its row's.
+pub(crate) fn tinted_table(head: &[&str], rows: &[Vec<String>], tints: &[Tint]) -> String {
+    let text = table_text(head, rows);
+    if !colours_on(&std::io::stdout()) {
+        return text;
+    }
+    let mut out = String::new();
+    for (number, line) in text.lines().enumerate() {
+        let tint = number.checked_sub(1).and_then(|row| tints.get(row));
+        let cell = rows.get(number.wrapping_sub(1)).and_then(|row| row.last()).map(|cell| escape(cell));
+        let _infallible =
+            match (tint, cell.and_then(|cell| line.strip_suffix(&cell).map(|rest| (rest, cell)))) {
+                (Some(tint), Some((rest, cell))) => writeln!(out, "{rest}{}{cell}\u{1b}[0m", tint.code()),
+                _ => writeln!(out, "{line}"),
+            };
+    }
+    out
+}
+
+/// What a colour says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tint {
+    /// It is under way.
+    Alive,
+    /// It went well.
+    Good,
+    /// It did not.
+    Bad,
+    /// It was ended on purpose.
+    Ended,
+}
+
+impl Tint {
+    fn code(self) -> &'static str {
+        match self {
+            Self::Alive => "\u{1b}[36m",
+            Self::Good => "\u{1b}[32m",
+            Self::Bad => "\u{1b}[31m",
+            Self::Ended => "\u{1b}[33m",
+        }
+    }
+}
+
+/// Whether colours are wanted there: `NO_COLOR` never, `CLICOLOR_FORCE` always, else on a terminal that has any.
+fn colours_on(stream: &impl IsTerminal) -> bool {
+    let set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    if set("NO_COLOR") {
+        return false;
+    }
+    let forced =
+        set("CLICOLOR_FORCE") && std::env::var_os("CLICOLOR_FORCE").is_some_and(|value| value != "0");
+    forced || stream.is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+}
+
+/// Replaces the line on which the cursor stands; an empty text takes it away. On a terminal only.
+pub(crate) fn status_line(text: &str) {
+    eprint!("\r\u{1b}[K{text}");
+    if !text.is_empty() {
+        // The cursor at the beginning: whatever is written next begins there.
+        eprint!("\r");
+    }
+}
+
+/// The last line of a display on stderr.
+pub(crate) fn end_line(text: &str, good: bool) {
+    if colours_on(&std::io::stderr()) {
+        let tint = if good { Tint::Good } else { Tint::Bad };
+        eprintln!("{}{text}\u{1b}[0m", tint.code());
+    } else {
+        eprintln!("{text}");
+    }
+}
+
+/// Puts a whole screen in the place of the last one; an error when nobody sees it any more.
+pub(crate) fn screen(text: &str) -> std::io::Result<()> {
+    let mut out = std::io::stdout().lock();
+    if !out.is_terminal() {
+        out.write_all(text.as_bytes())?;
+        return out.flush();
+    }
+    // Home, each line to its end, then what is below: no flicker.
+    let lines = text.lines().fold(String::from("\u{1b}[H"), |lines, line| lines + line + "\u{1b}[K\r\n");
+    out.write_all(lines.as_bytes())?;
+    out.write_all(b"\x1b[J")?;
+    out.flush()
+}
+
+/// Asks the person at the terminal; `None` where there is none to ask.
+pub(crate) fn confirm(question: &str) -> Option<bool> {
+    if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+        return None;
+    }
+    eprint!("kennel: {} [y/N] ", escape_lines(question));
+    let mut line = String::new();
+    let _no_answer = std::io::stdin().read_line(&mut line);
+    Some(matches!(line.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
 }
 
 /// Lines of a small panel: name and value.

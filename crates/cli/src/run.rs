@@ -9,12 +9,14 @@ use std::time::Duration;
 use anyhow::Context as _;
 use kennel::{
     Door, ForkedGuard, GuardStart, Kennel, Kill, News, Notice, OnOwnerExit, OnTimeout, Outcome, Output, Pace,
-    Request, Scope, Session, Status, Stdin, Stream, Survivors, TERMINAL_SIZE_DEFAULT, Task, VerdictSummary,
+    Request, Scope, ScrubEnv, Session, Status, Stdin, Stream, Survivors, TERMINAL_SIZE_DEFAULT, Task,
+    VerdictSummary,
 };
 
 use crate::args::{CommandOptions, OnTimeoutArg, RunOptions, SurvivorsArg};
 use crate::ask::Asking;
 use crate::fault::Fault;
+use crate::progress::Progress;
 use crate::render;
 use crate::sandbox;
 use crate::send::PtySize;
@@ -61,11 +63,14 @@ async fn try_run(options: RunOptions, passed: Vec<i32>) -> Result<u8, Fault> {
     } else {
         Mode::Stream
     };
-    let mut watch = Watch { task: &task, signals, terminal, grace: options.command.grace, interrupted: None };
+    let progress =
+        Progress::new(options.command.description.as_deref(), mode != Mode::Events && !options.tty);
+    let grace = options.command.grace;
+    let mut watch = Watch { task: &task, signals, terminal, progress, grace, interrupted: None };
     watch.follow(mode).await?;
     let interrupted = watch.interrupted;
     let terminal = watch.terminal.take();
-    finish(&options, &task, interrupted, terminal).await
+    finish(&options, &task, interrupted, (terminal, watch.progress)).await
 }
 
 fn caught_signals(on_terminal: bool) -> Vec<i32> {
@@ -90,8 +95,12 @@ pub(crate) async fn open_session(
     }
     let mut session = asking.apply(kennel.session().door(Door::Wrapper));
     if let Some(id) = &options.session {
-        session = session.id(id);
+        session = session.id(id).saved();
     }
+    if options.scrub_env {
+        session = session.scrub_env(ScrubEnv::On);
+    }
+    session = session.env_pass(options.pass_env.iter().cloned());
     if let Some(owner) = options.owner_pid {
         session = session.owner(owner);
     }
@@ -99,8 +108,10 @@ pub(crate) async fn open_session(
 }
 
 fn request(options: &RunOptions, terminal: Option<&Terminal>) -> Result<Request, Fault> {
-    let keep = if options.command.keep { OnOwnerExit::Keep } else { OnOwnerExit::Kill };
-    let mut request = common_request(&options.command)?.on_owner_exit(keep);
+    let mut request = common_request(&options.command)?;
+    if options.command.keep {
+        request = request.on_owner_exit(OnOwnerExit::Keep);
+    }
     if !options.command.stdin {
         request = request.stdin(Stdin::Inherit);
     }
@@ -118,18 +129,19 @@ fn request(options: &RunOptions, terminal: Option<&Terminal>) -> Result<Request,
 
 /// What `run` and `start` ask alike.
 pub(crate) fn common_request(options: &CommandOptions) -> Result<Request, Fault> {
-    let mut request = command(options)?
-        .grace(options.grace)
-        .sandbox(options.sandbox.choice())
-        .on_timeout(match options.on_timeout {
+    let mut request = command(options)?.grace(options.grace).sandbox(options.sandbox.choice()).on_timeout(
+        match options.on_timeout {
             OnTimeoutArg::Kill => OnTimeout::Kill,
             OnTimeoutArg::Background => OnTimeout::Background,
-        })
-        .survivors(match options.survivors {
+        },
+    );
+    if let Some(choice) = options.survivors {
+        request = request.survivors(match choice {
             SurvivorsArg::Adopt => Survivors::Adopt,
             SurvivorsArg::Kill => Survivors::Kill,
             SurvivorsArg::Leave => Survivors::Leave,
         });
+    }
     request = options.boundary.apply(request, options.sandbox.require);
     if let Some(timeout) = options.timeout {
         request = request.timeout(timeout);
@@ -189,7 +201,7 @@ pub(crate) fn read_command(file: &Path) -> Result<OsString, Fault> {
     Ok(OsString::from_vec(bytes))
 }
 
-fn split_variable(variable: &OsString) -> Result<(OsString, OsString), Fault> {
+pub(crate) fn split_variable(variable: &OsString) -> Result<(OsString, OsString), Fault> {
     let bytes = variable.as_bytes();
     match bytes.iter().position(|byte| *byte == b'=') {
         Some(at) if at > 0 => {
@@ -216,6 +228,7 @@ struct Watch<'task> {
     task: &'task Task,
     signals: Signals,
     terminal: Option<Terminal>,
+    progress: Progress,
     grace: Duration,
     interrupted: Option<i32>,
 }
@@ -240,9 +253,14 @@ impl Watch<'_> {
                     self.obey(caught).await;
                     continue;
                 }
+                () = self.progress.due() => {
+                    self.progress.draw();
+                    continue;
+                }
             };
             match news {
                 Some(News::Chunk(chunk)) => {
+                    self.progress.give_way(&chunk.bytes);
                     let sink = if chunk.stream == Stream::Stdout { &mut out } else { &mut err };
                     self.write(sink, &chunk.bytes).await;
                 }
@@ -304,6 +322,7 @@ impl Watch<'_> {
             tokio::select! {
                 outcome = &mut outcome => return outcome.map(drop).map_err(|error| Fault::of_command(&error)),
                 caught = self.signals.next() => self.obey(caught).await,
+                () = self.progress.due() => self.progress.draw(),
             }
         }
     }
@@ -332,9 +351,10 @@ async fn finish(
     options: &RunOptions,
     task: &Task,
     interrupted: Option<i32>,
-    terminal: Option<Terminal>,
+    (terminal, progress): (Option<Terminal>, Progress),
 ) -> Result<u8, Fault> {
     let outcome = task.outcome().await.map_err(|error| Fault::of_command(&error))?;
+    progress.finish(&outcome);
     if !outcome.survivors.is_empty() || outcome.status == Status::Running {
         let _it_ended_meanwhile = task.keep().await;
         name_survivors(&outcome);

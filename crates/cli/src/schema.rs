@@ -9,7 +9,7 @@ use crate::render;
 use crate::start::StartReport;
 use crate::track::TrackAnswer;
 
-const NAMES: [&str; 16] = [
+const NAMES: [&str; 19] = [
     "outcome",
     "event",
     "task",
@@ -26,6 +26,9 @@ const NAMES: [&str; 16] = [
     "track",
     "config",
     "screen",
+    "session",
+    "sessions",
+    "session_closed",
 ];
 
 /// Prints a schema, or the names.
@@ -62,6 +65,9 @@ fn named(name: &str) -> Option<Schema> {
         "signal" => schema_for!(kennel::tree::TreeSignalReport),
         "track" => schema_for!(TrackAnswer),
         "doctor" => schema_for!(kennel::Probe),
+        "session" => schema_for!(kennel::SessionInfo),
+        "sessions" => schema_for!(kennel::SessionList),
+        "session_closed" => schema_for!(kennel::SessionClosed),
         "config" => kennel::config::config_schema(),
         _ => return None,
     })

@@ -24,13 +24,13 @@ pub(crate) async fn start(options: StartOptions) -> Result<u8, Fault> {
     let guard = GuardStart::Fork(ForkedGuard::default());
     let asking = Asking::new(&options.command, None)?;
     let session = open_session(&options.command, guard, &asking).await?;
-    // Without an owner the task is on its own; with one it lives as long as that.
-    let bound = options.command.owner_pid.is_some() && !options.command.keep;
-    let request = common_request(&options.command)?.on_owner_exit(if bound {
-        OnOwnerExit::Kill
+    // Without an owner the task is on its own; with one, its own or the session's, it lives as long as that.
+    let request = common_request(&options.command)?;
+    let request = if options.command.keep || !session.is_bound() {
+        request.on_owner_exit(OnOwnerExit::Keep)
     } else {
-        OnOwnerExit::Keep
-    });
+        request
+    };
     let task = session.start(request).await.map_err(|error| asking.fault(&error))?;
     asking.tell_unasked();
     let pid = task.pid().await.map_err(|error| Fault::of_command(&error))?;

@@ -1,11 +1,13 @@
 //! `kennel tasks`: what runs and what ran.
 
+use std::time::Duration;
+
 use kennel::{Kennel, Status, TaskInfo, TaskList};
 
 use crate::args::TasksOptions;
-use crate::config;
 use crate::fault::Fault;
-use crate::render;
+use crate::render::{self, Tint};
+use crate::{clock, config};
 
 /// Opens the registry, tidying up now and then on the way.
 pub(crate) async fn registry() -> Result<Kennel, Fault> {
@@ -17,29 +19,78 @@ pub(crate) async fn registry() -> Result<Kennel, Fault> {
     Ok(kennel)
 }
 
+/// Between two looks of `--watch`.
+const WATCH_EVERY: Duration = Duration::from_secs(1);
+
 /// Lists.
 pub(crate) async fn tasks(options: &TasksOptions) -> Result<u8, Fault> {
     let kennel = registry().await?;
+    if options.watch {
+        watch(&kennel, options).await;
+        return Ok(0);
+    }
+    let (shown, total) = shown(&kennel, options);
+    if options.json {
+        render::json(&TaskList { tasks: shown });
+    } else {
+        render::answer(&text(&shown, total, options));
+    }
+    Ok(0)
+}
+
+/// Shows the list again whenever it has changed, until nobody looks any more.
+async fn watch(kennel: &Kennel, options: &TasksOptions) {
+    let mut last = None;
+    loop {
+        let (shown, total) = shown(kennel, options);
+        let now = if options.json {
+            serde_json::to_string(&TaskList { tasks: shown }).map(|line| line + "\n").unwrap_or_default()
+        } else {
+            text(&shown, total, options)
+        };
+        if last.as_ref() != Some(&now) {
+            if render::screen(&now).is_err() {
+                return;
+            }
+            last = Some(now);
+        }
+        clock::passed(Some(WATCH_EVERY)).await;
+    }
+}
+
+/// The tasks that were asked for, and how many there are in all.
+fn shown(kennel: &Kennel, options: &TasksOptions) -> (Vec<TaskInfo>, usize) {
     let known = kennel.tasks();
     let total = known.len();
-    let shown: Vec<TaskInfo> = known
+    let shown = known
         .into_iter()
         .filter(|task| options.all || task.background || task.status == Status::Running)
         .filter(|task| options.session.as_ref().is_none_or(|session| task.session_id == *session))
         .collect();
-    if options.json {
-        render::json(&TaskList { tasks: shown });
-    } else if shown.is_empty() {
+    (shown, total)
+}
+
+fn text(shown: &[TaskInfo], total: usize, options: &TasksOptions) -> String {
+    if shown.is_empty() {
         let more = if total > 0 && !options.all {
             format!(" kennel tasks --all shows {total} finished foreground calls.")
         } else {
             String::new()
         };
-        render::answer(&format!("No tasks.{more}\n"));
-    } else {
-        render::table(&["ID", "COMMAND", "STARTED", "STATUS"], &shown.iter().map(row).collect::<Vec<_>>());
+        return format!("No tasks.{more}\n");
     }
-    Ok(0)
+    let rows: Vec<Vec<String>> = shown.iter().map(row).collect();
+    let tints: Vec<Tint> = shown.iter().map(tint).collect();
+    render::tinted_table(&["ID", "COMMAND", "STARTED", "STATUS"], &rows, &tints)
+}
+
+fn tint(task: &TaskInfo) -> Tint {
+    match task.status {
+        Status::Running => Tint::Alive,
+        Status::Completed => Tint::Good,
+        Status::Failed | Status::Lost => Tint::Bad,
+        Status::Killed => Tint::Ended,
+    }
 }
 
 fn row(task: &TaskInfo) -> Vec<String> {

@@ -29,6 +29,7 @@ pub(crate) mod screen;
 pub(crate) mod session;
 pub(crate) mod shell;
 pub(crate) mod source;
+pub(crate) mod surroundings;
 pub(crate) mod sys;
 pub(crate) mod task;
 pub(crate) mod text;
@@ -66,5 +67,11 @@ pub use session::{
     Door, Persist, Session, SessionBuilder, SessionClosed, SessionInfo, SessionList, SessionState,
     TIMEOUT_DEFAULT, TIMEOUT_MAX_DEFAULT,
 };
+pub use supervisor::wire::PROTOCOL;
 pub use supervisor::{signal_name, signal_number};
 pub use task::Task;
+
+/// The page is compiled and run as it stands.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/agent-authors.md")]
+struct AgentAuthors;

@@ -16,6 +16,9 @@ pub struct Finding {
     pub seen: String,
     /// What it gives, or what its absence costs.
     pub means: String,
+    /// How to get it, where it is not here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub get: Option<String>,
 }
 
 /// All findings.
@@ -28,23 +31,23 @@ pub struct Probe {
 impl Kennel {
     /// Looks at the machine. Changes nothing and starts nothing.
     pub fn probe(&self) -> Probe {
-        Probe {
-            findings: vec![
-                state(self),
-                volatile(self),
-                children_files(),
-                pidfd(),
-                tag(),
-                shell(),
-                cgroup(),
-                pid_namespace(),
-            ],
-        }
+        let mut findings = vec![
+            state(self),
+            volatile(self),
+            children_files(),
+            pidfd(),
+            tag(),
+            shell(),
+            cgroup(),
+            pid_namespace(),
+        ];
+        findings.extend(crate::surroundings::findings(self.state_dir()));
+        Probe { findings }
     }
 }
 
-fn finding(name: &str, present: bool, seen: impl Into<String>, means: &str) -> Finding {
-    Finding { name: name.to_owned(), present, seen: seen.into(), means: means.to_owned() }
+pub(crate) fn finding(name: &str, present: bool, seen: impl Into<String>, means: &str) -> Finding {
+    Finding { name: name.to_owned(), present, seen: seen.into(), means: means.to_owned(), get: None }
 }
 
 fn state(kennel: &Kennel) -> Finding {

@@ -18,6 +18,8 @@ use crate::recover::recover;
 
 /// The seed's retention of finished tasks.
 pub const RETENTION_DEFAULT: Duration = Duration::from_secs(3600);
+/// What keepers have noted is kept for so long.
+const LOG_AGE: Duration = Duration::from_secs(7 * 24 * 3600);
 /// A directory without a record may be one in the making; an old one is a torso.
 const TORSO_AGE: Duration = Duration::from_secs(3600);
 
@@ -134,8 +136,10 @@ impl Registry {
                     {
                         done.recovered.push(id);
                     }
+                    // What a newer version has made is its own to remove.
                     Standing::Final
-                        if is_expired(&record, retention)
+                        if record.version <= supervisor::RECORD_VERSION
+                            && is_expired(&record, retention)
                             && dir.parent().is_some_and(|parent| remove_task_dir(parent, &id)) =>
                     {
                         done.removed.push(id);
@@ -146,7 +150,55 @@ impl Registry {
         }
         self.remove_torsos();
         TempDir::collect(&self.places.temp());
+        self.remove_old_logs();
         done
+    }
+
+    /// What keepers have noted, oldest file first, the newest lines of each.
+    pub(crate) fn keeper_log(&self) -> Vec<String> {
+        const LINES_MAX: usize = 200;
+        let mut lines = Vec::new();
+        for path in self.logs() {
+            let text = fs::read_to_string(&path).unwrap_or_default();
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let skipped = text.lines().count().saturating_sub(LINES_MAX);
+            lines.extend(text.lines().skip(skipped).map(|line| format!("{name}: {line}")));
+        }
+        lines
+    }
+
+    fn logs(&self) -> Vec<PathBuf> {
+        let entries =
+            fs::read_dir(self.places.root.join(supervisor::LOG_DIRECTORY)).into_iter().flatten().flatten();
+        let mut logs: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+        logs.sort();
+        logs
+    }
+
+    fn remove_old_logs(&self) {
+        let is_old = |path: &PathBuf| {
+            let written = fs::metadata(path).and_then(|meta| meta.modified());
+            written.is_ok_and(|at| at.elapsed().is_ok_and(|age| age > LOG_AGE))
+        };
+        for path in self.logs().into_iter().filter(is_old) {
+            let _removed_already = fs::remove_file(path);
+        }
+    }
+
+    /// Task directories, finished ones included: cheap, and no less than the tasks that run.
+    pub(crate) fn count(&self) -> usize {
+        let dirs = self.places.task_dirs();
+        dirs.iter().flat_map(fs::read_dir).map(Iterator::count).sum()
+    }
+
+    /// The sessions of the tasks that run here, one entry a task.
+    pub(crate) fn running_sessions(&self) -> Vec<String> {
+        let here = own_origin();
+        let records = self.scan().into_iter().filter_map(|found| found.record.ok());
+        records
+            .filter(|record| standing(record, here.as_ref()) == Standing::Kept)
+            .map(|record| record.session_id)
+            .collect()
     }
 
     fn remove_torsos(&self) {

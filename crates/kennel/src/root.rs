@@ -137,6 +137,11 @@ impl Kennel {
         Some(Line::serve(link, None, dir))
     }
 
+    /// What keepers have noted of things that went wrong: no command, no environment, no output.
+    pub fn keeper_log(&self) -> Vec<String> {
+        self.registry.keeper_log()
+    }
+
     /// Recovers lost tasks and removes finished ones older than `retention`.
     pub fn collect(&self, retention: Duration) -> Collected {
         self.registry.collect(retention)

@@ -25,6 +25,7 @@ pub(crate) fn mark(task_dirs: &[PathBuf], supervisor_pid: i32, why: &str) {
                     leaf.kill();
                     leaf.remove();
                 }
+                crate::log::note(directory, &record.session_id, &format!("{}: {why}", record.id));
                 let _best_effort = finish_as_lost(&dir, record, why, Some(Proof::Echild));
             }
         }

@@ -169,6 +169,10 @@ impl Record {
     /// Those of `openat(2)`, `write(2)` and `renameat(2)`; the old record is then still whole.
     pub fn write(&self, dir: impl AsFd) -> io::Result<()> {
         let dir = dir.as_fd();
+        if self.version > RECORD_VERSION {
+            let text = format!("a record of version {} is not ours to write", self.version);
+            return Err(io::Error::new(io::ErrorKind::InvalidData, text));
+        }
         let bytes = serde_json::to_vec(self)?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let written = openat(dir, RECORD_NEW, flags, Mode::RUSR | Mode::WUSR)
@@ -184,7 +188,8 @@ impl Record {
     /// Reads the record of a task's directory.
     ///
     /// # Errors
-    /// Those of `openat(2)` and `read(2)`; `InvalidData` for what is not a record of a version that we know.
+    /// Those of `openat(2)` and `read(2)`; `InvalidData` for what is not a record. Of one that a newer version
+    /// has written, what is understood.
     pub fn read(dir: impl AsFd) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let file = openat(dir, RECORD_FILE, flags, Mode::empty())?;
@@ -193,14 +198,19 @@ impl Record {
             // In the making, see `write_first`.
             return Err(io::ErrorKind::NotFound.into());
         }
-        let record: Self = serde_json::from_slice(&bytes).map_err(|error| {
-            io::Error::new(io::ErrorKind::InvalidData, format!("malformed record: {error}"))
-        })?;
-        if record.version > RECORD_VERSION {
-            let text = format!("record version {} is newer than {RECORD_VERSION}", record.version);
-            return Err(io::Error::new(io::ErrorKind::InvalidData, text));
+        let invalid = |text: String| io::Error::new(io::ErrorKind::InvalidData, text);
+        match serde_json::from_slice::<Self>(&bytes) {
+            Ok(record) if record.version <= RECORD_VERSION => Ok(record),
+            read => {
+                let newer = crate::newer::essentials(&bytes).filter(|record| record.version > RECORD_VERSION);
+                newer.ok_or_else(|| {
+                    invalid(match read {
+                        Err(error) => format!("malformed record: {error}"),
+                        Ok(record) => format!("malformed record of version {}", record.version),
+                    })
+                })
+            }
         }
-        Ok(record)
     }
 }
 

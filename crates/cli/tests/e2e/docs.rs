@@ -9,6 +9,10 @@ fn the_pages_say_what_happens() {
     // Symptom: an example of the documentation has never worked, or no longer does.
     run(include_str!("../../../../docs/policy.md"), 8);
     run(include_str!("../../../../docs/configuration.md"), 3);
+    run(include_str!("../../../../docs/agent-authors.md"), 2);
+    run(include_str!("../../../../docs/agent-users.md"), 2);
+    run(include_str!("../../../../docs/ci.md"), 3);
+    run(include_str!("../../../../docs/security-model.md"), 4);
 }
 
 /// Runs a page's sessions; a block of settings is the user's file from there on.

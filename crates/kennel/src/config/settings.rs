@@ -92,6 +92,10 @@ settings! {
     env_pass: List = List::default(), Lower;
     /// Whether an agent's commands get the environment of a login shell, for hosts that have a bare one.
     inherit_login_env: bool = false, Lower;
+    /// Most tasks of one session that run in the background at the same time.
+    tasks_per_session: usize = 2000, Lower;
+    /// Most tasks of a user that run at the same time.
+    tasks_total: usize = 10_000, Lower;
     /// `kennel kill` on a terminal asks before it ends a task older than this.
     confirm_kill_after: Age = Age(Duration::from_secs(600)), Lower;
     /// What a failure of the hook means for the command: `"deny"`; `"allow"` in the user's own file only.

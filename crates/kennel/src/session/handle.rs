@@ -8,7 +8,7 @@ use supervisor::wire::{Launch, ToSupervisor};
 use supervisor::{OnOwnerExit, TempDir};
 use tokio::net::UnixStream;
 
-use super::{Door, SessionTerms};
+use super::{Door, SessionTerms, quota};
 use crate::check::clear;
 use crate::clock::Deadline;
 use crate::error::{Error, Result};
@@ -50,6 +50,11 @@ impl Session {
     /// Where it was opened, and what it falls back to.
     pub fn root(&self) -> &Path {
         self.terms.whereabouts.root()
+    }
+
+    /// It lives as long as another process, and not as long as this one.
+    pub fn is_bound(&self) -> bool {
+        u32::try_from(self.terms.owner_pid) != Ok(std::process::id())
     }
 
     /// Pid of the session's guard.
@@ -111,6 +116,9 @@ impl Session {
 
     async fn launch(&self, request: &Request, mode: Mode) -> Result<Task> {
         self.collect_on_the_way();
+        if mode == Mode::Background {
+            quota::check(&self.terms, &Registry::new(self.terms.places.clone()), self.live_count())?;
+        }
         let cleared = clear(request, &self.terms)?;
         let whereabouts = &self.terms.whereabouts;
         if mode == Mode::Foreground && cleared.notices().iter().any(|n| matches!(n, Notice::CwdReset { .. }))
@@ -188,10 +196,15 @@ impl Session {
         Ok(())
     }
 
+    fn live_count(&self) -> usize {
+        let mut live = self.live.lock().unwrap_or_else(PoisonError::into_inner);
+        live.retain(|task| !task.is_over());
+        live.len()
+    }
+
     /// Background tasks are ended by name when the session closes.
     fn remember(&self, task: &Task) {
         let mut live = self.live.lock().unwrap_or_else(PoisonError::into_inner);
-        live.retain(|task| !task.is_over());
         live.push(task.clone());
     }
 

@@ -4,6 +4,7 @@ mod builder;
 mod handle;
 mod login;
 mod open;
+mod quota;
 mod saved;
 mod store;
 mod whereabouts;

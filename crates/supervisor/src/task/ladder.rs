@@ -156,6 +156,11 @@ impl Task<'_> {
     pub(super) fn answer_stuck(&mut self) {
         let now = clock::monotonic_ms();
         let members = self.held();
+        let held: Vec<String> = members
+            .iter()
+            .map(|member| format!("{} {}", member.pid, member.held.as_deref().unwrap_or_default()))
+            .collect();
+        self.log(&format!("could not be ended: {}", held.join(", ")));
         for waiter in std::mem::take(&mut self.kills) {
             let answer = KillAnswer {
                 empty: false,
@@ -256,7 +261,9 @@ impl Task<'_> {
         record.proof = report.proof;
         record.usage = report.usage;
         self.refresh_record();
-        let _nowhere_to_say_it = self.record.write(&self.place.dir);
+        if let Err(error) = self.record.write(&self.place.dir) {
+            self.log(&format!("its record could not be written: {error}"));
+        }
     }
 
     /// Brings the counts of the record up to date.

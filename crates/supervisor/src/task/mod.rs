@@ -177,6 +177,7 @@ fn run(mut birth: Birth<'_>) -> std::io::Result<()> {
     let mut clients = Clients::default();
     let Some(launch) = clients.receive_launch(birth.orders.as_ref(), birth.lifeline)? else { return Ok(()) };
     birth.orders = None;
+    let (durable, session) = (launch.durable_dir.clone(), launch.session_id.clone());
     let tools = launch::Tools { clients, epoll, signals, started_ms: clock::monotonic_ms() };
     match launch::prepare(birth, launch, tools) {
         Ok(mut task) => {
@@ -184,6 +185,11 @@ fn run(mut birth: Birth<'_>) -> std::io::Result<()> {
             Ok(())
         }
         Err(mut refused) => {
+            crate::log::note(
+                durable.as_path(),
+                &session,
+                &format!("a task was not started: {}", refused.why),
+            );
             refused.clients.tell(Role::Host, &FromSupervisor::Refused { why: refused.why });
             refused.clients.flush_last();
             Ok(())
@@ -209,6 +215,12 @@ impl Task<'_> {
         if let Some(temp) = self.binding.temp.take() {
             temp.leave();
         }
+    }
+
+    /// Notes what went wrong for who looks for a cause.
+    fn log(&self, text: &str) {
+        let text = format!("{}: {text}", self.launch.id);
+        crate::log::note(self.launch.durable_dir.as_path(), &self.launch.session_id, &text);
     }
 
     fn notice(&mut self, notice: Notice) {
