@@ -307,8 +307,10 @@ mod tests {
         }
         let this = std::env::current_exe().expect("this test");
         #[expect(clippy::disallowed_methods, reason = "the process that panics is no task")]
+        // The names of tests leave out the crate's.
+        let path = module_path!().split_once("::").map_or("", |(_, path)| path);
         let done = std::process::Command::new(this)
-            .args(["--exact", "hook::tests::a_panic_is_a_refusal", "--nocapture"])
+            .args(["--exact", &format!("{path}::a_panic_is_a_refusal"), "--nocapture"])
             .env(PANICS, "gemini")
             .output()
             .expect("the process that panics");

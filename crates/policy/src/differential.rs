@@ -158,6 +158,85 @@ fn words_are_the_words_of_bash() {
     assert!(unknown * 20 < lines.len(), "{unknown} lines are not compared");
 }
 
+/// The labelled lines, which are text here and are never run.
+fn given() -> Vec<String> {
+    let cases = include_str!("../../../tests/acceptance/cases/safety-given.jsonl").lines();
+    let command = |line| -> Option<String> {
+        let case: serde_json::Value = serde_json::from_str(line).ok()?;
+        Some(case.get("command")?.as_str()?.to_owned())
+    };
+    cases.filter_map(command).collect()
+}
+
+#[test]
+fn given_lines_are_accepted_as_bash_accepts_them() {
+    let lines = given();
+    assert!(lines.len() > 500, "{} lines", lines.len());
+    let mut wrong = Vec::new();
+    for line in &lines {
+        let Some((accepted, _)) = bash(&["-n"], line) else { return };
+        let ours = parse(line, Origin::At(0), 0);
+        if accepted != ours.is_ok() {
+            wrong.push(format!("bash {accepted}: {line:?} {:?}", ours.err()));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The text of the plain commands of a line that can be printed without running anything of it, with our words for each.
+fn printable(line: &str) -> Vec<(String, Vec<String>)> {
+    let ctx = Context {
+        cwd: "/".to_owned(),
+        home: "/home/dev".to_owned(),
+        workspace: String::new(),
+        works_at_home: false,
+        temp: Vec::new(),
+        protected: Vec::new(),
+    };
+    let policy = Policy::builtin();
+    let mut checker = Checker::new(&policy, &ctx);
+    let Ok(script) = parse(line, Origin::At(0), 0) else { return Vec::new() };
+    let stages = script.items.iter().flat_map(|item| &item.chain).flat_map(|(_, pipeline)| &pipeline.stages);
+    let mut found = Vec::new();
+    for stage in stages {
+        let crate::ast::Kind::Simple(simple) = &stage.kind else { continue };
+        let text = line.get(stage.span.start as usize..stage.span.end as usize).unwrap_or_default();
+        let runs = ["$(", "`", "<(", ">(", "~", "$P", "!"].iter().any(|part| text.contains(part));
+        let plain = simple.assignments.is_empty() && simple.arrays.is_empty() && stage.redirects.is_empty();
+        if runs || !plain || simple.words.is_empty() {
+            continue;
+        }
+        let mut ways = checker.words(&mut Env::new("/"), &simple.words);
+        let words = ways.pop().filter(|_| ways.is_empty()).unwrap_or_default();
+        if !words.is_empty() && !words.iter().any(|word| mark::has_hole(word)) {
+            let words = words.iter().map(|word| mark::deactivate(word)).collect();
+            found.push((text.to_owned(), words));
+        }
+    }
+    found
+}
+
+/// The stand-in is a function that prints what it is given; globs are off, and nothing else is in the text.
+#[test]
+fn commands_of_given_lines_are_the_words_of_bash() {
+    let commands: Vec<(String, Vec<String>)> = given().iter().flat_map(|line| printable(line)).collect();
+    assert!(commands.len() > 300, "{} commands", commands.len());
+    let mut program = "set -f; HOME=/home/dev; p() { printf '%s\\1' \"$@\"; }\n".to_owned();
+    for (text, _) in &commands {
+        program.extend(["p ", text, "\nprintf '\\2'\n"]);
+    }
+    let Some((true, printed)) = bash(&[], &program) else { return };
+    let wrong: Vec<String> = commands
+        .iter()
+        .zip(printed.split('\u{2}'))
+        .filter(|((_, ours), theirs)| {
+            **theirs != ours.iter().map(|word| format!("{word}\u{1}")).collect::<String>()
+        })
+        .map(|((text, ours), theirs)| format!("{text:?}: bash {theirs:?}, ours {ours:?}"))
+        .collect();
+    assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), commands.len(), wrong.join("\n"));
+}
+
 /// brush reads the rest of the grammar as we do, where it does not differ from bash.
 #[test]
 fn brush_sees_the_same_commands() {

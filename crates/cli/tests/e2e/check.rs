@@ -233,6 +233,34 @@ fn wrong_rules_refuse_everything() {
 }
 
 #[test]
+fn only_the_users_own_file_makes_failures_harmless() {
+    // Symptom: a repository, or a variable that an agent sets, turns a broken hook into a yes.
+    let rig = rig();
+    let garbage = "{nonsense";
+    let repository = rig.work().join("kennel.toml");
+    std::fs::write(&repository, "on_hook_failure = \"allow\"").expect("a file of the project");
+    let input = json!({"hook_event_name": "beforeShellExecution", "command": "ls", "cwd": rig.work()});
+    assert!(is_refusal("cursor", &hook(&rig, "cursor", input.to_string())));
+    std::fs::remove_file(&repository).expect("the file of the project");
+    let mut asked = rig.kennel(["check", "--hook", "codex"]);
+    let done = asked.env("KENNEL_ON_HOOK_FAILURE", "allow").input(garbage).finish();
+    assert!(is_refusal("codex", &done), "{done}");
+    user_rules(&rig, "on_hook_failure = \"allow\"\nno_such_key = 1\n");
+    for (host, input) in inputs("ls") {
+        for input in [garbage.to_owned(), input.to_string()] {
+            let done = hook(&rig, host, input);
+            assert_eq!((done.code(), done.text().as_str()), (0, "{}\n"), "{host}: {done}");
+            assert!(done.errors().contains("could not check"), "{host}: {done}");
+        }
+    }
+    user_rules(&rig, "on_hook_failure = \"allow\"\n");
+    for (host, input) in inputs("rm -rf /") {
+        let done = hook(&rig, host, input.to_string());
+        assert!(is_refusal(host, &done), "a verdict is no failure; {host}: {done}");
+    }
+}
+
+#[test]
 fn the_users_rules_are_applied() {
     // Symptom: the rules file is read by one door and not by another.
     let rig = rig();
