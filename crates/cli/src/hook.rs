@@ -306,6 +306,7 @@ mod tests {
             panic!("on purpose");
         }
         let this = std::env::current_exe().expect("this test");
+        let (_krate, module) = module_path!().split_once("::").expect("a module of the crate");
         #[expect(clippy::disallowed_methods, reason = "the process that panics is no task")]
         // The names of tests leave out the crate's.
         let path = module_path!().split_once("::").map_or("", |(_, path)| path);

@@ -230,7 +230,8 @@ fn commands_of_given_lines_are_the_words_of_bash() {
         .iter()
         .zip(printed.split('\u{2}'))
         .filter(|((_, ours), theirs)| {
-            **theirs != ours.iter().map(|word| format!("{word}\u{1}")).collect::<String>()
+            let ended: String = ours.iter().flat_map(|word| [word.as_str(), "\u{1}"]).collect();
+            **theirs != ended
         })
         .map(|((text, ours), theirs)| format!("{text:?}: bash {theirs:?}, ours {ours:?}"))
         .collect();

@@ -36,6 +36,7 @@ pub(crate) fn essentials(text: &[u8]) -> Option<Record> {
         owner: field(&value, "owner"),
         token: field(&value, "token").unwrap_or_default(),
         tag: field(&value, "tag"),
+        outer_tag: field(&value, "outer_tag"),
         background: field(&value, "background").unwrap_or_default(),
         started_unix_ms: field(&value, "started_unix_ms").unwrap_or_default(),
         ended_unix_ms,
@@ -45,6 +46,8 @@ pub(crate) fn essentials(text: &[u8]) -> Option<Record> {
         cwd_after: field(&value, "cwd_after"),
         duration_ms: field(&value, "duration_ms"),
         boundary: field(&value, "boundary").unwrap_or(Boundary::Subreaper),
+        cgroup: field(&value, "cgroup"),
+        reaper: field(&value, "reaper"),
         proof: field(&value, "proof"),
         stdout_bytes: field(&value, "stdout_bytes").unwrap_or_default(),
         stderr_bytes: field(&value, "stderr_bytes").unwrap_or_default(),
@@ -53,6 +56,7 @@ pub(crate) fn essentials(text: &[u8]) -> Option<Record> {
         notices,
         input: field(&value, "input"),
         sizes: field(&value, "sizes").unwrap_or_default(),
+        protections: field(&value, "protections").unwrap_or_default(),
     })
 }
 

@@ -19,7 +19,7 @@ fn every_help_page() {
     for page in PAGES {
         let done = rig.kennel(page.iter().copied().chain(["--help"])).finish();
         done.exits(0);
-        pages += &format!("$ kennel {} --help\n{}\n", page.join(" "), done.text());
+        pages.extend(["$ kennel ", &page.join(" "), " --help\n", &done.text(), "\n"]);
     }
     assert_snapshot!("help", pages);
 }
