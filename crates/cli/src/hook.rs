@@ -306,10 +306,9 @@ mod tests {
             panic!("on purpose");
         }
         let this = std::env::current_exe().expect("this test");
-        let (_krate, module) = module_path!().split_once("::").expect("a module of the crate");
-        #[expect(clippy::disallowed_methods, reason = "the process that panics is no task")]
         // The names of tests leave out the crate's.
         let path = module_path!().split_once("::").map_or("", |(_, path)| path);
+        #[expect(clippy::disallowed_methods, reason = "the process that panics is no task")]
         let done = std::process::Command::new(this)
             .args(["--exact", &format!("{path}::a_panic_is_a_refusal"), "--nocapture"])
             .env(PANICS, "gemini")
