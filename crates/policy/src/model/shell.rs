@@ -161,7 +161,9 @@ impl Checker<'_> {
         let outer = self.span;
         let (ParseError::Syntax { at, .. } | ParseError::TooDeep { at } | ParseError::TooMany { at }) = error;
         if outer == Span::default() {
-            self.span = Span { start: *at, end: at.saturating_add(1) };
+            // At the end of the text there is nothing more to point at.
+            let end = at.saturating_add(1).min(u32::try_from(code.len()).unwrap_or(u32::MAX));
+            self.span = Span { start: end.min(*at), end };
         }
         match error {
             ParseError::Syntax { .. } if mark::has_hole(code) => self.report("exec.opaque", ""),

@@ -69,6 +69,17 @@ fn heavy() -> Vec<(&'static str, String)> {
     ]
 }
 
+/// Symptom: who shows the place of a mistake cuts the text beyond its end. Found by the fuzzer with `((`.
+#[test]
+fn spans_lie_in_the_text() {
+    for text in ["((", "$((", "if", "'", "a |", "é(", "{ ", "case x in", "<<E"] {
+        for finding in verdict(text).findings {
+            let (from, to) = finding.span;
+            assert!(from <= to && to as usize <= text.len(), "{text:?}: {:?}", finding.span);
+        }
+    }
+}
+
 /// The bound of the release build is 100 ms; a debug build on a busy machine gets far more.
 #[test]
 fn heavy_input_is_answered() {
