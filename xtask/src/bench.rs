@@ -3,6 +3,7 @@
 //! A measurement, not a test: it exits 0 whatever it finds. It prints a table and writes `target/bench.json`.
 
 mod kill;
+mod list;
 
 mod mcp;
 
@@ -59,6 +60,7 @@ pub(crate) fn run(root: &Path) -> anyhow::Result<()> {
         &["--package", "kennel", "--example", "bench_host"],
         &["--package", "kennel", "--example", "bench_kill"],
         &["--package", "testkit", "--bin", "hostile"],
+        &["--package", "proctree", "--example", "tree_cost"],
     ] {
         let built = cargo(root).args(["build", "--release", "--locked", "--quiet"]).args(words).status()?;
         anyhow::ensure!(built.success(), "failed to build {words:?}");
@@ -76,6 +78,7 @@ pub(crate) fn run(root: &Path) -> anyhow::Result<()> {
     bench.cold()?;
     bench.stream()?;
     bench.kills(root)?;
+    bench.list(root)?;
     for count in [1, 100, 1000] {
         bench.crowd(count)?;
     }

@@ -51,6 +51,7 @@ mod linux {
         }
         let [walk, table, sample] = times.map(median);
         println!("tree of {} below {root}, {bystanders} bystanders", members.len());
+        println!("walk_us {}\ntable_us {}", walk.as_micros(), table.as_micros());
         println!("walk by children files {walk:?}");
         println!("whole table            {table:?}  {:.1} x", table.as_secs_f64() / walk.as_secs_f64());
         println!("tracker's sample       {sample:?}  {:.1} x", sample.as_secs_f64() / walk.as_secs_f64());

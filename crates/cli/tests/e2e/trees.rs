@@ -1,6 +1,7 @@
 //! `kennel tree`, `signal` and `track`: trees that Kennel did not start, and the strangers beside them.
 
 use std::io::{PipeWriter, Write as _};
+use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::Value;
@@ -226,7 +227,9 @@ struct Conversation {
 impl Conversation {
     fn with(rig: &Rig, words: &[&str]) -> Self {
         let (reader, lines) = std::io::pipe().expect("a pipe");
-        let running = rig.kennel(["track", "--json"].iter().chain(words)).stdin(reader).spawn();
+        // As long as the slowest test has patience: a conversation ends when its host hangs up.
+        let mut tracker = rig.kennel(["track", "--json"].iter().chain(words));
+        let running = tracker.stdin(reader).within(Duration::from_secs(300)).spawn();
         Self { running, lines, asked: 0 }
     }
 
@@ -306,4 +309,47 @@ fn a_tracker_spares_strangers() {
     rig.kennel(["signal", &service.pid().to_string(), "KILL", "--tree"]).finish().exits(0);
     service.finish();
     track.hang_up();
+}
+
+#[test]
+fn a_thousand_detached_jobs_leave_no_survivor_unseen() {
+    // Symptom: a sampler misses what detaches between two samples, and says that nobody is left. Done-when 5.
+    const SURVIVORS: usize = 20;
+    const PATIENCE: Duration = Duration::from_secs(300);
+    if testkit::slow() {
+        return;
+    }
+    let rig = rig();
+    let (go, mut ready) = (rig.fifo("go"), rig.fifo("ready"));
+    // Fifty of a kind: forty-nine that end at once and one that stays, each in a session of its own.
+    let script = format!(
+        "read -r _ <>'{}'; for i in {{1..{SURVIVORS}}}; do for j in {{1..49}}; do (setsid /bin/true &); done; \
+         (setsid bash -c 'echo $$ >{}; exec sleep 600' &); done; echo over; read -r _ <>'{}'",
+        go.word(),
+        ready.word(),
+        go.word()
+    );
+    // A thousand forks are seconds of work, and minutes where the machine has much else to do.
+    let mut leader = rig.bash(&script).env("TURN", "turn-3").within(PATIENCE).spawn();
+    let pid = leader.pid().to_string();
+    let mut plain = Conversation::with(&rig, &[&pid]);
+    let mut marked = Conversation::with(&rig, &[&pid, "--marker", "TURN=turn-3"]);
+    let (before, _) = (plain.ask("members"), marked.ask("members"));
+    std::fs::write(go.path(), "\n").expect("the leader reads");
+    let left: Vec<u32> = (0..SURVIVORS).map(|_| ready.pid()).collect();
+    leader.await_out("over");
+    let found = marked.ask("sample");
+    assert!(left.iter().all(|pid| has(&found, "pids", *pid)), "{left:?} in {found}");
+    let found = plain.ask("sample");
+    let all = left.iter().all(|pid| has(&found, "pids", *pid));
+    // Without a marker only the kernel's events can tell of all, and only who was told of all says so.
+    assert!(all || at(&found, "complete") == false, "{left:?} in {found}");
+    if text(&before, "source") != "events" || at(&before, "complete") == false {
+        assert_eq!(at(&found, "complete"), false, "{found}");
+    }
+    assert_eq!(at(&marked.ask("signal KILL"), "success"), true);
+    leader.finish();
+    assert!(Deadline::usual().until(|| left.iter().all(|pid| !lives(*pid))));
+    plain.hang_up();
+    marked.hang_up();
 }
