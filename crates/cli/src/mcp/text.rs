@@ -103,8 +103,12 @@ fn notice(notice: &Notice) -> Option<String> {
         }
         Notice::Weaker { name, why } => format!("[protection {name} is weaker than asked: {why}]"),
         Notice::SpoolLost { bytes, why } => format!("[{bytes} bytes of output could not be stored: {why}]"),
-        Notice::CwdReset { .. } => {
-            "[the session's directory is gone: it began in the session's root again]".to_owned()
+        Notice::CwdReset { gone, used } => {
+            format!(
+                "[the session's directory {} is gone: it ran in {}]",
+                render::escape(gone),
+                render::escape(used)
+            )
         }
         Notice::WaitingForInput { .. } => "[it waits for input: TaskInput]".to_owned(),
         _ => return None,
