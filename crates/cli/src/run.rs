@@ -66,7 +66,8 @@ async fn try_run(options: RunOptions, passed: Vec<i32>) -> Result<u8, Fault> {
     let progress =
         Progress::new(options.command.description.as_deref(), mode != Mode::Events && !options.tty);
     let grace = options.command.grace;
-    let mut watch = Watch { task: &task, signals, terminal, progress, grace, interrupted: None };
+    let mut watch =
+        Watch { task: &task, signals, terminal, progress, grace, interrupted: None, unwritten: false };
     watch.follow(mode).await?;
     let interrupted = watch.interrupted;
     let terminal = watch.terminal.take();
@@ -231,6 +232,8 @@ struct Watch<'task> {
     progress: Progress,
     grace: Duration,
     interrupted: Option<i32>,
+    /// Whether it was said that some output could not be written.
+    unwritten: bool,
 }
 
 impl Watch<'_> {
@@ -294,7 +297,14 @@ impl Watch<'_> {
                 }
             }
         };
-        if written.is_err() && self.interrupted.is_none() {
+        let Err(error) = written else { return };
+        if error.kind() != std::io::ErrorKind::BrokenPipe {
+            // A full disk: the spool has the output all the same, and the command is not to suffer.
+            if !std::mem::replace(&mut self.unwritten, true) {
+                let id = self.task.id();
+                render::note(&format!("output was not written ({error}); it is kept: kennel output {id}"));
+            }
+        } else if self.interrupted.is_none() {
             // The reader has gone. What a command of its own would get is SIGPIPE.
             self.interrupted = Some(libc::SIGPIPE);
             self.task.cancel(&Kill::with_signal(libc::SIGPIPE).grace(self.grace).as_cancel()).await;

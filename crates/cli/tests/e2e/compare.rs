@@ -13,9 +13,10 @@ use crate::common::rig;
 /// What a command did, as a caller can see it.
 type Seen = (i32, String, String, BTreeMap<String, String>);
 
-/// Runs `script` in a fresh directory, always of the same name, and looks at what it did.
+/// Runs `script` in a fresh directory, always of the same name, and looks at what it did. It is the project below the
+/// home directory that the labelled lines speak of.
 fn observe(rig: &Rig, script: &str, words: &[&str]) -> Seen {
-    let cell = rig.work().join("cell");
+    let cell = rig.work().join("project");
     fs::create_dir(&cell).expect("a scratch directory");
     prepare(&cell);
     let mut invocation = if words.is_empty() { rig.bash(script) } else { rig.kennel(words) };
@@ -24,6 +25,7 @@ fn observe(rig: &Rig, script: &str, words: &[&str]) -> Seen {
     }
     let done = invocation
         .current_dir(&cell)
+        .env("HOME", rig.work())
         .env("PWD", &cell)
         .env("OLDPWD", "/")
         .env("SHLVL", "1")

@@ -20,6 +20,11 @@ pub(crate) enum Era {
     Modern,
 }
 
+/// The fixtures by a literal path: the policy asks about a program whose name is in a variable.
+pub(crate) fn hostile() -> std::path::Display<'static> {
+    testkit::hostile().display()
+}
+
 pub(crate) const ERAS: [Era; 2] = [Era::Legacy, Era::Modern];
 
 /// A client and the server that it has started.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 use serde_json::json;
 
-use super::client::{Client, Era};
+use super::client::{Client, Era, hostile};
 use crate::common::{AT_ONCE, kill_with_proof, listed, rig, text};
 
 /// What the design promises; the machine may be busy.
@@ -19,7 +19,7 @@ fn the_end_of_input_ends_everything_in_two_seconds() {
     let mut fifos = Vec::new();
     for (number, habit) in ["hold", "deaf", "daemon", "stopped"].into_iter().cycle().take(10).enumerate() {
         let mut fifo = rig.fifo(&format!("ready{number}"));
-        client.background(&format!("\"$HOSTILE\" --ready '{}' {habit}; sleep 300", fifo.word()));
+        client.background(&format!("{} --ready '{}' {habit}; sleep 300", hostile(), fifo.word()));
         fifo.pid();
         fifos.push(fifo);
     }
@@ -37,7 +37,7 @@ fn a_signal_ends_everything() {
         let rig = rig();
         let mut fifo = rig.fifo("ready");
         let mut client = Client::start(&rig);
-        client.background(&format!("exec \"$HOSTILE\" --ready '{}' deaf", fifo.word()));
+        client.background(&format!("exec {} --ready '{}' deaf", hostile(), fifo.word()));
         fifo.pid();
         testkit::signal(client.pid(), signal);
         assert_eq!(client.wait(), Some(0), "{signal:?}");
@@ -51,7 +51,7 @@ fn a_killed_server_leaves_nothing() {
     let rig = rig();
     let mut fifo = rig.fifo("ready");
     let mut client = Client::start(&rig);
-    client.background(&format!("setsid nohup \"$HOSTILE\" --ready '{}' deaf", fifo.word()));
+    client.background(&format!("setsid nohup {} --ready '{}' deaf", hostile(), fifo.word()));
     fifo.pid();
     testkit::signal(client.pid(), Signal::KILL);
     client.wait();
@@ -64,7 +64,7 @@ fn a_killed_client_whose_pipes_live_on_leaves_nothing() {
     let rig = rig();
     let (mut asked, mut ready) = (rig.fifo("asked"), rig.fifo("ready"));
     let call = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "Bash", "arguments": {
-        "command": format!("\"$HOSTILE\" --ready '{}' deaf", ready.word()), "run_in_background": true}}});
+        "command": format!("{} --ready '{}' deaf", hostile(), ready.word()), "run_in_background": true}}});
     let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25",
         "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}});
     let script = format!(
@@ -105,7 +105,7 @@ fn a_probing_copy_disturbs_nothing() {
     let rig = rig();
     let mut fifo = rig.fifo("ready");
     let mut client = Client::start(&rig);
-    let id = client.background(&format!("exec \"$HOSTILE\" --ready '{}' hold", fifo.word()));
+    let id = client.background(&format!("exec {} --ready '{}' hold", hostile(), fifo.word()));
     fifo.pid();
     let mut probe = Client::with(&rig, &[], Era::Modern, json!({}));
     assert!(probe.ask("server/discover", json!({})).get("supportedVersions").is_some());
@@ -123,7 +123,7 @@ fn kept_tasks_are_found_by_the_next_server() {
     let rig = rig();
     let mut fifo = rig.fifo("ready");
     let mut client = Client::start(&rig);
-    let command = format!("echo kept; exec \"$HOSTILE\" --ready '{}' hold", fifo.word());
+    let command = format!("echo kept; exec {} --ready '{}' hold", hostile(), fifo.word());
     let started = client.works("Bash", &json!({"command": command, "run_in_background": true, "keep": true}));
     let id = started["task_id"].as_str().expect("an id").to_owned();
     fifo.pid();

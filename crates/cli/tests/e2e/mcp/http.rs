@@ -9,6 +9,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use testkit::{Deadline, Rig, Running};
 
+use super::client::hostile;
 use crate::common::{AT_ONCE, rig};
 
 /// A running `kennel serve` and how to reach it.
@@ -173,7 +174,7 @@ fn a_client_that_hangs_up_cancels_its_call() {
     let rig = rig();
     let mut fifo = rig.fifo("ready");
     let server = Server::start(&rig);
-    let command = format!("exec \"$HOSTILE\" --ready '{}' hold", fifo.word());
+    let command = format!("exec {} --ready '{}' hold", hostile(), fifo.word());
     let body = Server::call_body("Bash", &json!({"command": command}));
     let mut stream = server.connect();
     let head = format!(

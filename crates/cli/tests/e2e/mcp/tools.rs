@@ -6,7 +6,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use testkit::Deadline;
 
-use super::client::{Client, ERAS, Era, words};
+use super::client::{Client, ERAS, Era, hostile, words};
 use crate::common::{AT_ONCE, rig};
 
 #[test]
@@ -57,7 +57,7 @@ fn a_timeout_keeps_the_output_and_ends_the_tree() {
     // Symptom (row 4): the output is thrown away and a detached child lives on.
     let rig = rig();
     let mut fifo = rig.fifo("ready");
-    let command = format!("echo before; setsid \"$HOSTILE\" --ready '{}' deaf & sleep 60", fifo.word());
+    let command = format!("echo before; setsid {} --ready '{}' deaf & sleep 60", hostile(), fifo.word());
     let mut client = Client::start(&rig);
     let id = client.send_call("Bash", &json!({"command": command, "timeout": 1500}));
     fifo.pid();
@@ -76,7 +76,7 @@ fn a_killed_loop_starts_nothing_more() {
     // Symptom (rows 5, 23): "stopped", while the loop goes on to start children; a deaf child lives on.
     let rig = rig();
     let mut fifo = rig.fifo("ready");
-    let command = format!("for i in 1 2 3 4 5; do \"$HOSTILE\" --ready '{}' deaf; done", fifo.word());
+    let command = format!("for i in 1 2 3 4 5; do {} --ready '{}' deaf; done", hostile(), fifo.word());
     let mut client = Client::start(&rig);
     let id = client.background(&command);
     fifo.pid();
@@ -103,7 +103,7 @@ fn a_long_command_comes_back_as_a_running_task() {
     // Symptom: the client gives up on the call after a minute and the output is lost.
     let rig = rig();
     let mut fifo = rig.fifo("ready");
-    let command = format!("echo first; exec \"$HOSTILE\" --ready '{}' hold", fifo.word());
+    let command = format!("echo first; exec {} --ready '{}' hold", hostile(), fifo.word());
     let mut client = Client::start(&rig);
     let result = client.call("Bash", &json!({"command": command, "wait_ms": 300}));
     let outcome = &result["structuredContent"];
@@ -286,7 +286,7 @@ fn a_cancelled_call_ends_its_tree() {
     // Symptom (row 19): the call is cancelled and the command goes on.
     let rig = rig();
     let mut fifo = rig.fifo("ready");
-    let command = format!("echo kept; setsid \"$HOSTILE\" --ready '{}' hold & sleep 300", fifo.word());
+    let command = format!("echo kept; setsid {} --ready '{}' hold & sleep 300", hostile(), fifo.word());
     let mut client = Client::start(&rig);
     let id = client.send_call("Bash", &json!({"command": command}));
     fifo.pid();
