@@ -70,6 +70,8 @@ const ORDERS: &[(&str, &str, Option<&str>, Option<&str>)] = &[
     ("env_pass", "[\"A\", \"B\"]", Some("[\"A\"]"), Some("[\"A\", \"B\", \"C\"]")),
     ("env_pass", "[\"A\", \"B\"]", Some("[]"), Some("[\"C\"]")),
     ("inherit_login_env", "false", Some("false"), Some("true")),
+    ("tasks_per_session", "10", Some("9"), Some("11")),
+    ("tasks_total", "10", Some("9"), Some("11")),
     ("confirm_kill_after", "\"10m\"", Some("\"1m\""), Some("\"1d\"")),
     ("on_hook_failure", "\"deny\"", Some("\"deny\""), Some("\"allow\"")),
 ];

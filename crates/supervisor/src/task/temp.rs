@@ -181,14 +181,16 @@ mod tests {
         let path = place.path().join("one");
         let held = TempDir::join(&path).expect("made");
         // Deeper than paths can be named and descriptors can be held.
-        let script = "for i in $(seq 3000); do mkdir d && cd d || exit 1; done; mkdir closed; touch closed/x; chmod 0 closed";
-        #[expect(clippy::disallowed_methods, reason = "a tree deeper than a path needs a program that walks")]
-        let status = std::process::Command::new("bash")
-            .args(["-c", script])
-            .current_dir(TempDir::tmp(&path))
-            .status()
-            .expect("bash");
-        assert!(status.success());
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let mut deepest = rustix::fs::open(TempDir::tmp(&path), flags, Mode::empty()).expect("opened");
+        for _ in 0..3000 {
+            rustix::fs::mkdirat(&deepest, "d", Mode::RWXU).expect("made");
+            deepest = openat(&deepest, "d", flags, Mode::empty()).expect("opened");
+        }
+        rustix::fs::mkdirat(&deepest, "closed", Mode::RWXU).expect("made");
+        openat(&deepest, "closed/x", OFlags::CREATE | OFlags::WRONLY | OFlags::CLOEXEC, Mode::RUSR)
+            .expect("a file");
+        rustix::fs::chmodat(&deepest, "closed", Mode::empty(), AtFlags::empty()).expect("closed");
         assert!(held.leave() && !path.exists());
     }
 
