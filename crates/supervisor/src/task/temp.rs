@@ -8,8 +8,8 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{
-    AtFlags, CWD, Dir, FileType, FlockOperation, Mode, OFlags, flock, fstat, mkdirat, openat, renameat,
-    statat, unlinkat,
+    AtFlags, CWD, Dir, FileType, FlockOperation, Mode, OFlags, chmodat, flock, fstat, mkdirat, openat,
+    renameat, statat, unlinkat,
 };
 use rustix::io::Errno;
 
@@ -51,7 +51,7 @@ impl TempDir {
                 for name in [TMP, SHM] {
                     made(mkdirat(&held, name, Mode::RWXU))?;
                     // As `/tmp` is: a task of root's may become other users. The umask does not apply.
-                    rustix::fs::chmodat(&held, name, Mode::from_raw_mode(0o1777), AtFlags::empty())?;
+                    chmodat(&held, name, Mode::from_raw_mode(0o1777), AtFlags::empty())?;
                 }
                 return Ok(Self { path: path.to_owned(), held });
             }
@@ -128,7 +128,7 @@ fn empty(root: &OwnedFd) -> rustix::io::Result<()> {
 
 /// Removes one directory of the root after moving its own directories into the root.
 fn flatten(root: &OwnedFd, name: &std::ffi::CStr, moved: &mut u64) -> rustix::io::Result<()> {
-    let _not_ours = rustix::fs::chmodat(root, name, Mode::RWXU, AtFlags::empty());
+    let _not_ours = chmodat(root, name, Mode::RWXU, AtFlags::empty());
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let directory = openat(root, name, flags, Mode::empty())?;
     for (entry, is_directory) in entries(&directory)? {
@@ -136,7 +136,7 @@ fn flatten(root: &OwnedFd, name: &std::ffi::CStr, moved: &mut u64) -> rustix::io
             unlinkat(&directory, &entry, AtFlags::empty())?;
             continue;
         }
-        let _not_ours = rustix::fs::chmodat(&directory, &entry, Mode::RWXU, AtFlags::empty());
+        let _not_ours = chmodat(&directory, &entry, Mode::RWXU, AtFlags::empty());
         // A name of the task's own may be the same: the next number is free for certain at some point.
         loop {
             *moved += 1;
@@ -184,13 +184,13 @@ mod tests {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let mut deepest = rustix::fs::open(TempDir::tmp(&path), flags, Mode::empty()).expect("opened");
         for _ in 0..3000 {
-            rustix::fs::mkdirat(&deepest, "d", Mode::RWXU).expect("made");
+            mkdirat(&deepest, "d", Mode::RWXU).expect("made");
             deepest = openat(&deepest, "d", flags, Mode::empty()).expect("opened");
         }
-        rustix::fs::mkdirat(&deepest, "closed", Mode::RWXU).expect("made");
+        mkdirat(&deepest, "closed", Mode::RWXU).expect("made");
         openat(&deepest, "closed/x", OFlags::CREATE | OFlags::WRONLY | OFlags::CLOEXEC, Mode::RUSR)
             .expect("a file");
-        rustix::fs::chmodat(&deepest, "closed", Mode::empty(), AtFlags::empty()).expect("closed");
+        chmodat(&deepest, "closed", Mode::empty(), AtFlags::empty()).expect("closed");
         assert!(held.leave() && !path.exists());
     }
 
