@@ -316,7 +316,13 @@ fn enter_kill_path(end: Option<End>, why: Why, stop: &Stop) -> (State, Vec<Actio
         return (State::Ending { end, why, phase: Phase::Sweep }, actions);
     }
     actions.extend([Action::SignalTree(stop.signal), Action::ArmGrace(stop.grace_ms)]);
-    let phase = Phase::Grace { force: stop.force, signal: stop.signal };
+    let mut signal = stop.signal;
+    if end.is_some() && stop.force == Force::Kill && signal != libc::SIGTERM {
+        // The terminal's Ctrl-C has ended the leader before the order came: as in `leader_heeded`.
+        signal = libc::SIGTERM;
+        actions.push(Action::SignalTree(signal));
+    }
+    let phase = Phase::Grace { force: stop.force, signal };
     (State::Ending { end, why, phase }, actions)
 }
 

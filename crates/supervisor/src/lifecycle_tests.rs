@@ -148,6 +148,10 @@ fn after_the_leader_the_ladder_goes_on_with_sigterm() {
     // Nobody gets SIGTERM twice, and nobody more than was asked for.
     check(TERMS, &inputs(libc::SIGTERM, Force::Kill), Some(&end), &ladder(libc::SIGTERM));
     check(TERMS, &inputs(libc::SIGINT, Force::Never), Some(&end), &ladder(libc::SIGINT));
+    // The terminal's own SIGINT may end the leader before the wrapper's order comes.
+    let (_state, actions) = run(TERMS, &[Input::Started, exited(0, false), order(libc::SIGINT, Force::Kill)]);
+    let late = [DisarmTimeout, SignalTree(libc::SIGINT), ArmGrace(5000), SignalTree(libc::SIGTERM)];
+    assert!(actions.ends_with(&late), "{actions:?}");
 }
 
 #[test]
