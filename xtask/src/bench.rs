@@ -52,11 +52,28 @@ fn installed(root: &Path) -> anyhow::Result<PathBuf> {
     Ok(file)
 }
 
-/// Build what is measured, measure, print, write.
-pub(crate) fn run(root: &Path) -> anyhow::Result<()> {
+/// One part of the run; parts are independent.
+type Part = fn(&mut Bench, &Path) -> anyhow::Result<()>;
+
+const PARTS: &[(&str, Part)] = &[
+    ("foreground", |bench, _root| bench.foreground()),
+    ("cold", |bench, _root| bench.cold()),
+    ("mcp", |bench, root| bench.mcp(&root.join("target/release/examples/bare_server"))),
+    ("stream", |bench, _root| bench.stream()),
+    ("kills", Bench::kills),
+    ("list", Bench::list),
+    ("crowd", |bench, _root| [1, 100, 1000].into_iter().try_for_each(|count| bench.crowd(count))),
+];
+
+/// Build what is measured, measure, print, write. `only`: the parts that are wanted; none is all.
+pub(crate) fn run(root: &Path, only: &[&str]) -> anyhow::Result<()> {
+    if let Some(unknown) = only.iter().find(|word| PARTS.iter().all(|(name, _)| name != *word)) {
+        let known: Vec<_> = PARTS.iter().map(|(name, _)| *name).collect();
+        anyhow::bail!("no part {unknown:?}; there are {}", known.join(", "));
+    }
     println!("==> build (release)");
     for words in [
-        &["--package", "kennel-cli"][..],
+        &["--package", "kennel-cli", "--bins", "--example", "bare_server"][..],
         &["--package", "kennel", "--example", "bench_host"],
         &["--package", "kennel", "--example", "bench_kill"],
         &["--package", "testkit", "--bin", "hostile"],
@@ -73,19 +90,17 @@ pub(crate) fn run(root: &Path) -> anyhow::Result<()> {
         state: tempfile::Builder::new().prefix("kb-").tempdir_in(tmpfs(root))?,
         rows: Vec::new(),
     };
-    let library_us = bench.foreground()?;
-    bench.mcp(&root.join("target/release/examples/bare_server"), library_us)?;
-    bench.cold()?;
-    bench.stream()?;
-    bench.kills(root)?;
-    bench.list(root)?;
-    for count in [1, 100, 1000] {
-        bench.crowd(count)?;
+    let mut failed = Vec::new();
+    for (name, part) in PARTS.iter().filter(|(name, _)| only.is_empty() || only.contains(name)) {
+        if let Err(error) = part(&mut bench, root) {
+            failed.push(format!("{name}: {error:#}"));
+        }
     }
     bench.print();
     let file = root.join("target/bench.json");
     std::fs::write(&file, serde_json::to_vec_pretty(&bench.json())?)?;
     println!("\n{} written; measured in {} s", file.display(), start.elapsed().as_secs());
+    anyhow::ensure!(failed.is_empty(), "not measured: {}", failed.join("; "));
     Ok(())
 }
 
@@ -96,19 +111,24 @@ impl Bench {
         command
     }
 
-    /// A warm call through the library against `std::process`.
-    fn foreground(&mut self) -> anyhow::Result<f64> {
-        println!("==> foreground calls");
+    /// Warm calls through the library and by `std::process`, in turn.
+    fn calls(&self) -> anyhow::Result<(f64, f64)> {
         let output = self.host(&["foreground", "500"]).output().context("failed to start the host")?;
         let found: Value =
             serde_json::from_slice(&output.stdout).context("failed to read the host's answer")?;
-        let (ours, bare) = (median(&numbers(&found, "ours_us")), median(&numbers(&found, "bare_us")));
+        Ok((median(&numbers(&found, "ours_us")), median(&numbers(&found, "bare_us"))))
+    }
+
+    /// A warm call through the library against `std::process`.
+    fn foreground(&mut self) -> anyhow::Result<()> {
+        println!("==> foreground calls");
+        let (ours, bare) = self.calls()?;
         self.ratio(
             ("foreground call by the library, `true`", ours),
             ("std::process, bash -c true", bare),
             1.30,
         );
-        Ok(ours)
+        Ok(())
     }
 
     /// A cold process against bash, started in the same way, in turn.

@@ -42,7 +42,7 @@ fn main() -> ExitCode {
         ["built"] => built::run_listed(&root()),
         ["escape"] => escape::run(&root(), &Scenario::ALL),
         ["dist"] => return finish(dist::run(&root())),
-        ["bench"] => return finish(bench::run(&root())),
+        ["bench", only @ ..] => return finish(bench::run(&root(), only)),
         _ => {
             println!("{USAGE}");
             return ExitCode::from(64);
@@ -78,7 +78,7 @@ cargo xtask full     the same, and the end-to-end tests against the release buil
 cargo xtask built    run the test binaries of the last build again, as whoever calls
 cargo xtask escape   the escape suite, all scenarios: kill, and the host, supervisor or guard killed
 cargo xtask dist     a static binary with man pages and completions, in dist/
-cargo xtask bench    what Kennel costs, as ratios, beside the budgets";
+cargo xtask bench    what Kennel costs, as ratios, beside the budgets; a word chooses a part: cold, kills, ...";
 
 /// The repository. The binary may be run without cargo, by a user who has none, so it is known from the build.
 fn root() -> PathBuf {

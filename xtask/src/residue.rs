@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use rustix::process::{Resource, Rlimit};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Resource, Rlimit, pidfd_open};
 
 /// A mark on everything that starts from now on, and directories that must be empty in the end.
 pub(crate) struct Residue {
@@ -38,25 +39,28 @@ impl Residue {
 
     /// What is still there, five seconds after the last test at the latest.
     pub(crate) fn left(&self) -> Vec<String> {
-        let start = Instant::now();
-        let mut processes = self.processes();
-        while !processes.is_empty() && start.elapsed() < Duration::from_secs(5) {
-            std::thread::sleep(Duration::from_millis(50));
-            processes = self.processes();
+        let deadline = Instant::now() + Duration::from_secs(5);
+        let mut found = self.processes();
+        while !found.is_empty() && one_ends(&found, deadline.saturating_duration_since(Instant::now())) {
+            found = self.processes();
         }
+        let mut processes: Vec<String> = found.into_iter().map(|(_pid, what)| what).collect();
         processes.extend(entries(&self.temporary()));
         processes.extend(entries(&self.home()));
         processes
     }
 
-    fn processes(&self) -> Vec<String> {
+    fn processes(&self) -> Vec<(Pid, String)> {
         let Ok(proc) = std::fs::read_dir("/proc") else { return Vec::new() };
-        let pids = proc.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
-        pids.filter(|pid| *pid != std::process::id()).filter_map(|pid| self.marked(pid)).collect()
+        let pids = proc.filter_map(|entry| Pid::from_raw(entry.ok()?.file_name().to_str()?.parse().ok()?));
+        pids.filter(|pid| *pid != rustix::process::getpid())
+            .filter_map(|pid| Some((pid, self.marked(pid)?)))
+            .collect()
     }
 
     /// What the process is, if it has the mark and lives.
-    fn marked(&self, pid: u32) -> Option<String> {
+    fn marked(&self, pid: Pid) -> Option<String> {
+        let pid = pid.as_raw_nonzero();
         let limits = std::fs::read_to_string(format!("/proc/{pid}/limits")).ok()?;
         let row = limits.lines().find_map(|line| line.strip_prefix("Max resident set"))?;
         let tag: u64 = row.split_whitespace().next()?.parse().ok()?;
@@ -67,6 +71,19 @@ impl Residue {
         let words = String::from_utf8_lossy(&words).replace('\0', " ");
         (tag == self.tag && !zombie).then(|| format!("process {pid} {name}: {words}"))
     }
+}
+
+/// Waits for the end of one of them; false when none ended in time. One that is gone already counts.
+fn one_ends(found: &[(Pid, String)], limit: Duration) -> bool {
+    let opened: Result<Vec<_>, _> =
+        found.iter().map(|(pid, _what)| pidfd_open(*pid, PidfdFlags::empty())).collect();
+    let fds = match opened {
+        Ok(fds) => fds,
+        Err(error) => return error == rustix::io::Errno::SRCH && !limit.is_zero(),
+    };
+    let mut ends: Vec<_> = fds.iter().map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
+    let limit = Timespec::try_from(limit).ok();
+    limit.is_some_and(|limit| poll(&mut ends, Some(&limit)).is_ok_and(|count| count > 0))
 }
 
 fn entries(dir: &Path) -> Vec<String> {

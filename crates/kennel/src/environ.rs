@@ -123,14 +123,21 @@ pub(crate) fn get<'v>(variables: &'v Variables, name: &str) -> Option<&'v OsStr>
 }
 
 /// Programs that believe `PWD` are to believe the truth: a value that names another directory than `cwd` is replaced.
-/// One that names the same by another way (a symbolic link) stays.
+/// One that names the same by another way (a symbolic link) stays. Where there is none, a shell takes the physical path:
+/// only a `cwd` that is reached through a symbolic link has to be told.
 pub(crate) fn point_pwd(variables: &mut Variables, cwd: &Path) {
     let place = |path: &Path| rustix::fs::stat(path).ok().map(|stat| (stat.st_dev, stat.st_ino));
-    if let Some((_, pwd)) = variables.iter_mut().find(|(name, _)| name == "PWD")
-        && Path::new(pwd) != cwd
-        && (Path::new(pwd).is_relative() || place(Path::new(pwd)) != place(cwd))
-    {
-        cwd.as_os_str().clone_into(pwd);
+    match variables.iter_mut().find(|(name, _)| name == "PWD") {
+        Some((_, pwd)) => {
+            let told = Path::new(pwd);
+            if told != cwd && (told.is_relative() || place(told) != place(cwd)) {
+                cwd.as_os_str().clone_into(pwd);
+            }
+        }
+        None if cwd.canonicalize().is_ok_and(|physical| physical != cwd) => {
+            variables.push(("PWD".into(), cwd.as_os_str().to_owned()));
+        }
+        None => {}
     }
 }
 

@@ -72,6 +72,20 @@ const STATEMENTS: &[&str] = &[
     "a \"$(b \"c\")\"", "a `b`", "a ${x:-b}", "a <(b)", "time a", "a 'b c' \"d\" \\e", "a #b", "a=b c", "echo $((1+(2)))",
 ];
 
+/// Each line is well-formed for bash and for us, or for neither.
+#[track_caller]
+fn accepted_alike(lines: &[String]) {
+    let mut wrong = Vec::new();
+    for line in lines {
+        let Some((accepted, _)) = bash(&["-n"], line) else { return };
+        let ours = parse(line, Origin::At(0), 0);
+        if accepted != ours.is_ok() {
+            wrong.push(format!("bash {accepted}: {line:?} {:?}", ours.err()));
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), lines.len(), wrong.join("\n"));
+}
+
 #[test]
 fn syntax_is_accepted_as_bash_accepts_it() {
     let mut random = Random(7);
@@ -80,15 +94,7 @@ fn syntax_is_accepted_as_bash_accepts_it() {
         lines.push(random.line(TOKENS, 7, &[" "]));
         lines.push(random.line(STATEMENTS, 4, &["; ", " && ", "\n", " | "]) + "a");
     }
-    let mut wrong = Vec::new();
-    for line in &lines {
-        let Some((accepted, _)) = bash(&["-n"], line) else { return };
-        let ours = parse(line, Origin::At(0), 0);
-        if accepted != ours.is_ok() {
-            wrong.push(format!("bash {accepted}: {line:?} {:?}", ours.err()));
-        }
-    }
-    assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), lines.len(), wrong.join("\n"));
+    accepted_alike(&lines);
 }
 
 #[rustfmt::skip]
@@ -172,15 +178,7 @@ fn given() -> Vec<String> {
 fn given_lines_are_accepted_as_bash_accepts_them() {
     let lines = given();
     assert!(lines.len() > 500, "{} lines", lines.len());
-    let mut wrong = Vec::new();
-    for line in &lines {
-        let Some((accepted, _)) = bash(&["-n"], line) else { return };
-        let ours = parse(line, Origin::At(0), 0);
-        if accepted != ours.is_ok() {
-            wrong.push(format!("bash {accepted}: {line:?} {:?}", ours.err()));
-        }
-    }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    accepted_alike(&lines);
 }
 
 /// The text of the plain commands of a line that can be printed without running anything of it, with our words for each.

@@ -316,28 +316,32 @@ fn enter_kill_path(end: Option<End>, why: Why, stop: &Stop) -> (State, Vec<Actio
         return (State::Ending { end, why, phase: Phase::Sweep }, actions);
     }
     actions.extend([Action::SignalTree(stop.signal), Action::ArmGrace(stop.grace_ms)]);
-    let mut signal = stop.signal;
-    if end.is_some() && stop.force == Force::Kill && signal != libc::SIGTERM {
-        // The terminal's Ctrl-C has ended the leader before the order came: as in `leader_heeded`.
-        signal = libc::SIGTERM;
-        actions.push(Action::SignalTree(signal));
-    }
+    // The terminal's Ctrl-C may have ended the leader before the order came.
+    let further = after_leader(stop.force, stop.signal).filter(|_signal| end.is_some());
+    actions.extend(further.map(Action::SignalTree));
+    let signal = further.unwrap_or(stop.signal);
     let phase = Phase::Grace { force: stop.force, signal };
     (State::Ending { end, why, phase }, actions)
 }
 
-/// The leader has gone, others have not. Where the ladder did not begin with SIGTERM it goes on with it: the jobs that a
-/// shell has put into the background ignore SIGINT, and would otherwise live until the grace is over.
+/// With which signal a ladder goes on once the leader has gone and others have not: the jobs that a shell has put into the
+/// background ignore SIGINT, and would otherwise live until the grace is over.
+fn after_leader(force: Force, signal: i32) -> Option<i32> {
+    (force == Force::Kill && signal != libc::SIGTERM).then_some(libc::SIGTERM)
+}
+
 fn leader_heeded(why: Why, phase: Phase) -> (State, Vec<Action>) {
     let end = Some(why.end());
-    match phase {
-        Phase::Grace { force: Force::Kill, signal } if signal != libc::SIGTERM => {
-            let phase = Phase::Grace { force: Force::Kill, signal: libc::SIGTERM };
-            let actions = vec![Action::DisarmTimeout, Action::SignalTree(libc::SIGTERM)];
-            (State::Ending { end, why, phase }, actions)
+    let mut actions = vec![Action::DisarmTimeout];
+    let phase = match phase {
+        Phase::Grace { force, signal } => {
+            let further = after_leader(force, signal);
+            actions.extend(further.map(Action::SignalTree));
+            Phase::Grace { force, signal: further.unwrap_or(signal) }
         }
-        phase => (State::Ending { end, why, phase }, vec![Action::DisarmTimeout]),
-    }
+        phase @ Phase::Sweep => phase,
+    };
+    (State::Ending { end, why, phase }, actions)
 }
 
 /// A second order while the grace runs: it can only make the end come sooner. A second order of the same kind is the

@@ -19,8 +19,7 @@ const CALLS: usize = 500;
 const TASKS: usize = 100;
 
 impl Bench {
-    /// `library_us`: the median of a foreground call through the library, from the same run.
-    pub(super) fn mcp(&mut self, bare: &Path, library_us: f64) -> anyhow::Result<()> {
+    pub(super) fn mcp(&mut self, bare: &Path) -> anyhow::Result<()> {
         println!("==> the MCP server");
         let (kennel, state) = (self.kennel.clone(), self.state.path().to_owned());
         let ours = || {
@@ -36,6 +35,7 @@ impl Bench {
         let yardstick = ("bare rmcp server", median(&bare_starts));
         self.ratio(("MCP server, start to tools/list", median(&starts)), yardstick, 3.0);
 
+        let library_us = self.calls()?.0;
         let (mut server, _) = Server::start(&mut ours())?;
         let mut calls = Vec::new();
         for call in 0..CALLS + 20 {

@@ -1,6 +1,6 @@
 //! `kennel run` typed at a terminal: prompts, Ctrl-C, Ctrl-Z and `fg` are the kernel's, as without us.
 
-use testkit::{Rig, Terminal};
+use testkit::{Fifo, Rig, Terminal};
 
 use crate::common::{AT_ONCE, kill_with_proof, rig};
 
@@ -35,6 +35,17 @@ fn stdin_is_the_terminal() {
     terminal.expect("READY> ");
 }
 
+/// Once the fixture is there, Ctrl-C ends it at once, and the command with 130.
+#[track_caller]
+fn ends_by_ctrl_c(rig: &Rig, terminal: &mut Terminal, fifo: &mut Fifo) {
+    fifo.pid();
+    terminal.send("\x03");
+    terminal.expect("READY> ");
+    assert!(fifo.ends_within(AT_ONCE), "{:?}", rig.processes());
+    terminal.send("echo status=$?\n");
+    terminal.expect("status=130");
+}
+
 #[test]
 fn ctrl_c_ends_the_command_and_its_daemons() {
     // Row 19. Symptom: the prompt comes back and the daemon runs on.
@@ -45,12 +56,7 @@ fn ctrl_c_ends_the_command_and_its_daemons() {
         "\"$KENNEL\" run --no-check '\"$HOSTILE\" --ready {} daemon; sleep 60'\n",
         fifo.word()
     ));
-    fifo.pid();
-    terminal.send("\x03");
-    terminal.expect("READY> ");
-    assert!(fifo.ends_within(AT_ONCE), "{:?}", rig.processes());
-    terminal.send("echo status=$?\n");
-    terminal.expect("status=130");
+    ends_by_ctrl_c(&rig, &mut terminal, &mut fifo);
 }
 
 #[test]
@@ -61,12 +67,7 @@ fn ctrl_c_ends_background_jobs_without_waiting_for_the_grace() {
     let mut terminal = shell(&rig);
     let job = format!("\"$HOSTILE\" --ready {} hold", fifo.word());
     terminal.send(&format!("\"$KENNEL\" run --no-check --grace 60s '{job} & wait'\n"));
-    fifo.pid();
-    terminal.send("\x03");
-    terminal.expect("READY> ");
-    assert!(fifo.ends_within(AT_ONCE), "{:?}", rig.processes());
-    terminal.send("echo status=$?\n");
-    terminal.expect("status=130");
+    ends_by_ctrl_c(&rig, &mut terminal, &mut fifo);
 }
 
 #[test]

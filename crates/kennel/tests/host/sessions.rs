@@ -242,9 +242,9 @@ async fn what_is_kept() {
     assert_eq!(ended.end, Some(End::Stopped { by: kennel::StoppedBy::Session }));
     let running = |library: &Kennel| {
         let tasks = library.tasks().into_iter().filter(|task| task.status == Status::Running);
-        tasks.map(|task| task.id).collect::<Vec<_>>()
+        tasks.map(|task| task.id).collect::<std::collections::BTreeSet<_>>()
     };
-    assert_eq!(running(&library), [kept.id(), later.id()]);
+    assert_eq!(running(&library), [kept.id(), later.id()].map(str::to_owned).into());
     for task in [&kept, &later] {
         let task = library.task(task.id()).await.expect("it is listed");
         let report = task.kill(Kill::now()).await.expect("a report");

@@ -10,7 +10,6 @@ use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 
 use super::{Task, clients::Role, place::Place, terminal::HELD_BYTES_MAX, token};
 use crate::clock;
-use crate::lifecycle::Input;
 use crate::spool::{Drained, Stream};
 use crate::wire::{FromSupervisor, Notice};
 
@@ -23,6 +22,9 @@ const FULL_PIPE_BYTES: u64 = 64 << 10;
 const LARGE_PIPE_BYTES: usize = 1 << 20;
 /// How long after the leader's end output of short-lived survivors is waited for (`> >(tee log)`).
 const SETTLE_MS: u64 = 200;
+/// How long after that, or after the last of them let go of the pipes, its end is waited for: a process that exits closes
+/// its descriptors first and is a zombie later, and `coproc cat` ends only because its shell has ended.
+const LEAVE_MS: u64 = 50;
 
 /// What the leader writes into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -205,18 +207,19 @@ impl Task<'_> {
         self.pipes.owed() == 0
     }
 
-    /// Starts the wait for output of short-lived survivors; there is nothing to wait for when no member holds a pipe.
-    pub(super) fn begin_settling(&mut self, inputs: &mut Vec<Input>) {
-        if self.pipes.all_closed() {
-            inputs.push(Input::Settled);
-        } else {
-            self.timers.settle = Some(clock::monotonic_ms() + SETTLE_MS);
-        }
+    /// Starts the wait for output of short-lived survivors, and for their end.
+    pub(super) fn begin_settling(&mut self) {
+        self.timers.settle = Some(clock::monotonic_ms() + SETTLE_MS);
+        self.shorten_settling();
     }
 
-    /// End of file on both pipes ends the wait early.
-    pub(super) fn settled_by_eof(&self) -> bool {
-        self.timers.settle.is_some() && self.pipes.all_closed()
+    /// End of file on both pipes: only the end of who held them is waited for.
+    pub(super) fn shorten_settling(&mut self) {
+        if self.pipes.all_closed()
+            && let Some(at) = &mut self.timers.settle
+        {
+            *at = (*at).min(clock::monotonic_ms() + LEAVE_MS);
+        }
     }
 
     /// Moves the task from tmpfs to the state directory. Readers are told; those that are not connected find it by id.

@@ -350,10 +350,7 @@ impl Task<'_> {
         if self.leader_status.is_some() && self.exec_error.is_some() {
             self.exec_result(inputs);
         }
-        if self.settled_by_eof() {
-            self.timers.settle = None;
-            inputs.push(Input::Settled);
-        }
+        self.shorten_settling();
         let Some(status) = self.leader_status else { return };
         if !self.settle_debts() || !(self.empty || self.bounds.knows_survivors()) {
             return;
@@ -394,13 +391,7 @@ impl Task<'_> {
                 let report = self.report();
                 self.clients.tell(Role::Host, &FromSupervisor::Report(Box::new(report)));
             }
-            Action::Settle => {
-                let mut inputs = Vec::new();
-                self.begin_settling(&mut inputs);
-                for input in inputs {
-                    self.feed(input);
-                }
-            }
+            Action::Settle => self.begin_settling(),
             Action::Report => {
                 self.launch.cancel_on_disconnect = false;
                 self.record.background = true;
