@@ -1,7 +1,9 @@
-//! Links the `kennel` binary statically where the C library's archives are installed.
+//! Links the `kennel` binary statically, at a fixed address, where the C library's archives are installed.
 //!
 //! Every task costs two forks of this image, and every `kennel run` an exec of it: without a dynamic loader it starts a
-//! quarter faster and has half as many mappings to copy. Where an archive is missing, or the target is not Linux with
+//! quarter faster and has half as many mappings to copy; without relocations its tables stay clean pages of the file, which
+//! no fork has to copy, and a cold call takes a third less processor time. The price is an address that is not random; the
+//! code that it would protect is safe Rust. Where an archive is missing, or the target is not Linux with
 //! glibc on this very machine, nothing is done and the binary is linked as usual.
 #![expect(clippy::disallowed_methods, reason = "a build script asks the compiler")]
 
@@ -27,7 +29,8 @@ fn main() {
     if stand_ins(&directory, &archives).is_ok() {
         // For the binary only: a test that found the stand-ins but is linked dynamically would have two C libraries.
         println!("cargo:rustc-link-arg-bins=-L{}", directory.display());
-        println!("cargo:rustc-link-arg-bins=-static-pie");
+        println!("cargo:rustc-link-arg-bins=-static");
+        println!("cargo:rustc-link-arg-bins=-no-pie");
     }
 }
 

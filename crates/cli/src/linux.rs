@@ -35,6 +35,7 @@ pub(crate) mod wait;
 
 use args::{Cli, McpOptions, Verb};
 use fault::Fault;
+use kennel::{ForkedGuard, GuardStart};
 
 /// The program; returns its exit status.
 #[cfg_attr(test, expect(dead_code, reason = "the test harness has an entry point of its own"))]
@@ -42,6 +43,7 @@ pub(crate) fn entry() -> u8 {
     kennel::init();
     // Before anything of ours is opened: what a wrapped command inherits.
     let passed = sys::inherited_descriptors();
+    let guard = early_guard(passed);
     let cli = match Cli::parse_quickly() {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
@@ -55,7 +57,7 @@ pub(crate) fn entry() -> u8 {
         Verb::Mcp(McpOptions { verb: Some(verb), .. }) => mcp::change(&verb),
         Verb::Completions(options) => Ok(pages::completions(&options)),
         Verb::Man(options) => pages::man(&options),
-        verb => dispatch(verb, passed),
+        verb => dispatch(verb, guard),
     };
     match done {
         Ok(code) => code,
@@ -69,16 +71,27 @@ fn usage(error: &clap::Error) -> u8 {
     if error.use_stderr() { 64 } else { 0 }
 }
 
-fn dispatch(verb: Verb, passed: Vec<i32>) -> Result<u8, Fault> {
-    // One thread: the guard of `run` and `start` is a fork of this process.
+/// The guard of `run` and `start` is a fork of this process. It is forked before anything else, while there is one thread
+/// and little to copy, and gets ready while the options are read; if they are wrong it ends with this process.
+fn early_guard(passed: Vec<i32>) -> GuardStart {
+    let guard = match std::env::args_os().nth(1).as_ref().and_then(|verb| verb.to_str()) {
+        Some("run") => ForkedGuard::wrapper(passed).early(),
+        Some("start") => ForkedGuard::default().early(),
+        _ => ForkedGuard::wrapper(passed),
+    };
+    GuardStart::Fork(guard)
+}
+
+fn dispatch(verb: Verb, guard: GuardStart) -> Result<u8, Fault> {
+    // One thread: a guard may still have to be forked.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| Fault::own(anyhow::Error::new(error).context("start the runtime")))?;
     let done = runtime.block_on(async {
         match verb {
-            Verb::Run(options) => run::run(options, passed).await,
-            Verb::Start(options) => start::start(options).await,
+            Verb::Run(options) => run::run(options, guard).await,
+            Verb::Start(options) => start::start(options, guard).await,
             Verb::Tasks(options) => tasks::tasks(&options).await,
             Verb::Output(options) => output::output(options).await,
             Verb::Wait(options) => wait::wait(options).await,

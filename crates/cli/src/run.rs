@@ -8,9 +8,8 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use kennel::{
-    Door, ForkedGuard, GuardStart, Kennel, Kill, News, Notice, OnOwnerExit, OnTimeout, Outcome, Output, Pace,
-    Request, Scope, ScrubEnv, Session, Status, Stdin, Stream, Survivors, TERMINAL_SIZE_DEFAULT, Task,
-    VerdictSummary,
+    Door, GuardStart, Kennel, Kill, News, Notice, OnOwnerExit, OnTimeout, Outcome, Output, Pace, Request,
+    Scope, ScrubEnv, Session, Status, Stdin, Stream, Survivors, TERMINAL_SIZE_DEFAULT, Task, VerdictSummary,
 };
 
 use crate::args::{CommandOptions, OnTimeoutArg, RunOptions, SurvivorsArg};
@@ -26,10 +25,10 @@ use crate::sys::{self, Caught, Signals, Terminal, stop_self};
 const ENDING: [i32; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
 
 /// Runs the command.
-pub(crate) async fn run(options: RunOptions, passed: Vec<i32>) -> Result<u8, Fault> {
+pub(crate) async fn run(options: RunOptions, guard: GuardStart) -> Result<u8, Fault> {
     let json = options.command.json;
     let report = options.report.clone();
-    match try_run(options, passed).await {
+    match try_run(options, guard).await {
         Ok(code) => Ok(code),
         Err(fault) if json || report.is_some() => {
             let outcome = failed_outcome(&fault);
@@ -45,12 +44,11 @@ pub(crate) async fn run(options: RunOptions, passed: Vec<i32>) -> Result<u8, Fau
     }
 }
 
-async fn try_run(options: RunOptions, passed: Vec<i32>) -> Result<u8, Fault> {
+async fn try_run(options: RunOptions, guard: GuardStart) -> Result<u8, Fault> {
     let terminal = Terminal::of_caller();
     // A signal that the caller ignores (nohup) stays ignored; a wrapper is not to undo that.
     let signals =
         Signals::catch(&caught_signals(terminal.is_some())).context("catch signals").map_err(Fault::own)?;
-    let guard = GuardStart::Fork(ForkedGuard { wrapper: true, passed });
     let asking = Asking::new(&options.command, Some(&signals))?;
     let session = open_session(&options.command, guard, &asking).await?;
     let request = request(&options, terminal.as_ref())?;

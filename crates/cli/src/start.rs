@@ -1,6 +1,6 @@
 //! `kennel start`: the id on the last line, and back at once.
 
-use kennel::{ForkedGuard, GuardStart, OnOwnerExit};
+use kennel::{GuardStart, OnOwnerExit};
 use serde::Serialize;
 
 use crate::args::StartOptions;
@@ -20,8 +20,7 @@ pub(crate) struct StartReport {
 }
 
 /// Starts the command.
-pub(crate) async fn start(options: StartOptions) -> Result<u8, Fault> {
-    let guard = GuardStart::Fork(ForkedGuard::default());
+pub(crate) async fn start(options: StartOptions, guard: GuardStart) -> Result<u8, Fault> {
     let asking = Asking::new(&options.command, None)?;
     let session = open_session(&options.command, guard, &asking).await?;
     // Without an owner the task is on its own; with one, its own or the session's, it lives as long as that.

@@ -6,8 +6,8 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Stdio;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use proctree::PidFd;
 use supervisor::{DATAGRAM_BYTES, FromGuard, GuardOptions, Received, Stance, ToGuard, receive, send};
@@ -17,6 +17,7 @@ use tokio::sync::watch;
 
 use crate::error::{Error, Result};
 use crate::init::GUARD_ARGV;
+use crate::places::Places;
 use crate::sys::async_fd;
 
 /// How the guard comes to be.
@@ -39,6 +40,40 @@ pub struct ForkedGuard {
     pub wrapper: bool,
     /// Descriptors above 2 for the command.
     pub passed: Vec<i32>,
+    /// One that has been forked already.
+    early: EarlyGuard,
+}
+
+/// Shared by the clones: the first session that suits it takes it.
+type EarlyGuard = Arc<Mutex<Option<(OwnedFd, i32)>>>;
+
+impl ForkedGuard {
+    /// A guard of `kennel run`: the command inherits descriptors 0–2 and `passed`.
+    pub fn wrapper(passed: Vec<i32>) -> Self {
+        Self { wrapper: true, passed, early: EarlyGuard::default() }
+    }
+
+    /// Forks now, so that the guard gets ready while this process reads its options. It serves the first session that
+    /// this process itself owns, with the state directory that the environment names, and ends when it is dropped. Where
+    /// it cannot be had nothing happens: the session forks its own, and says what is wrong.
+    #[must_use]
+    pub fn early(self) -> Self {
+        let own = i32::try_from(std::process::id()).unwrap_or(0);
+        let made = Places::find(None).ok().filter(|_places| is_single_threaded()).and_then(|places| {
+            let (socket, pid) = self.fork(places.task_dirs()).ok()?;
+            let pidfd = PidFd::open(own).ok().flatten();
+            supervisor::hello(&socket, own, pidfd.as_ref().map(AsFd::as_fd)).ok()?;
+            Some((socket, pid))
+        });
+        *self.early.lock().unwrap_or_else(PoisonError::into_inner) = made;
+        self
+    }
+
+    fn fork(&self, task_dirs: Vec<PathBuf>) -> io::Result<(OwnedFd, i32)> {
+        let stance = if self.wrapper { Stance::Wrapper } else { Stance::Detached };
+        let passed = if self.wrapper { self.passed.clone() } else { Vec::new() };
+        supervisor::fork_guard(GuardOptions { stance, spares: supervisor::Spares::First, passed, task_dirs })
+    }
 }
 
 /// What the guard has told.
@@ -72,27 +107,30 @@ impl GuardLine {
         owner_pid: i32,
     ) -> Result<Self> {
         let failed = |source| Error::Guard { source };
-        let (socket, pid, child) = match start {
-            GuardStart::Fork(forked) if is_single_threaded() => {
-                let stance = if forked.wrapper { Stance::Wrapper } else { Stance::Detached };
-                let passed = if forked.wrapper { forked.passed.clone() } else { Vec::new() };
-                let (socket, pid) = supervisor::fork_guard(GuardOptions {
-                    stance,
-                    spares: supervisor::Spares::First,
-                    passed,
-                    task_dirs,
-                })
-                .map_err(failed)?;
+        let own = i32::try_from(std::process::id()).unwrap_or(0);
+        let early = match start {
+            GuardStart::Fork(forked) if owner_pid == own => {
+                forked.early.lock().unwrap_or_else(PoisonError::into_inner).take()
+            }
+            _ => None,
+        };
+        let greeted = early.is_some();
+        let (socket, pid, child) = match (start, early) {
+            (_, Some((socket, pid))) => (socket, pid, None),
+            (GuardStart::Fork(forked), None) if is_single_threaded() => {
+                let (socket, pid) = forked.fork(task_dirs).map_err(failed)?;
                 (socket, pid, None)
             }
-            GuardStart::Binary(binary) => execute(binary.clone(), &task_dirs).map_err(failed)?,
+            (GuardStart::Binary(binary), None) => execute(binary.clone(), &task_dirs).map_err(failed)?,
             // Not `current_exe()`: after an upgrade it names a file that is gone; the link can still be executed.
             _ if crate::init::is_initialised() => {
                 execute(PathBuf::from("/proc/self/exe"), &task_dirs).map_err(failed)?
             }
             _ => return Err(Error::NotInitialised),
         };
-        supervisor::hello(&socket, owner_pid, owner.map(AsFd::as_fd)).map_err(failed)?;
+        if !greeted {
+            supervisor::hello(&socket, owner_pid, owner.map(AsFd::as_fd)).map_err(failed)?;
+        }
         rustix::io::ioctl_fionbio(&socket, true).map_err(|errno| failed(errno.into()))?;
         let socket = Arc::new(async_fd(socket, Interest::READABLE).map_err(failed)?);
         let (publish, told) = watch::channel(Told::default());

@@ -22,7 +22,7 @@
 //! A program that uses this library calls [`init`] first in `main`, or names a `kennel` binary.
 //!
 //! # Platform
-//! Linux, 5.4 or later. Elsewhere the crate compiles and [`Builder::build`] answers [`Error::Unsupported`].
+//! Linux, 5.4 or later. Elsewhere the crate compiles and [`Builder::build`] answers `Error::Unsupported`.
 
 // Platform code is fenced here and nowhere else: whatever is listed in `linux.rs` may use Linux freely.
 #[cfg(target_os = "linux")]

@@ -147,7 +147,7 @@ fn a_person_at_a_terminal() {
         invocation.args(all).env("TERM", "xterm-256color");
         invocation.finish()
     };
-    tmux(&["new-session", "-d", "-x", "100", "-y", "30", "bash --norc --noprofile"]).exits(0);
+    tmux(&["new-session", "-d", "-x", "100", "-y", "30", "bash", "--norc", "--noprofile"]).exits(0);
     let screen = || tmux(&["capture-pane", "-p"]).text();
     let wait_for = |text: &str| {
         let seen = testkit::Deadline::usual().until(|| screen().contains(text));

@@ -24,7 +24,7 @@ const LARGE_PIPE_BYTES: usize = 1 << 20;
 const SETTLE_MS: u64 = 200;
 /// How long after that, or after the last of them let go of the pipes, its end is waited for: a process that exits closes
 /// its descriptors first and is a zombie later, and `coproc cat` ends only because its shell has ended.
-const LEAVE_MS: u64 = 50;
+const LEAVE_MS: u64 = 100;
 
 /// What the leader writes into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
