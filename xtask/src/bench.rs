@@ -2,9 +2,9 @@
 //!
 //! A measurement, not a test: it exits 0 whatever it finds. It prints a table and writes `target/bench.json`.
 
+mod check;
 mod kill;
 mod list;
-
 mod mcp;
 
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -59,6 +59,7 @@ const PARTS: &[(&str, Part)] = &[
     ("foreground", |bench, _root| bench.foreground()),
     ("cold", |bench, _root| bench.cold()),
     ("mcp", |bench, root| bench.mcp(&root.join("target/release/examples/bare_server"))),
+    ("check", Bench::check),
     ("stream", |bench, _root| bench.stream()),
     ("kills", Bench::kills),
     ("list", Bench::list),
@@ -78,6 +79,7 @@ pub(crate) fn run(root: &Path, only: &[&str]) -> anyhow::Result<()> {
         &["--package", "kennel", "--example", "bench_kill"],
         &["--package", "testkit", "--bin", "hostile"],
         &["--package", "proctree", "--example", "tree_cost"],
+        &["--package", "policy", "--example", "check_stdin"],
     ] {
         let built = cargo(root).args(["build", "--release", "--locked", "--quiet"]).args(words).status()?;
         anyhow::ensure!(built.success(), "failed to build {words:?}");
