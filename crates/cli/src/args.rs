@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use kennel::config::units as duration;
+use kennel::{ScrubEnv, SessionBuilder};
 
 use crate::boundary::BoundaryOptions;
 use crate::mcp::Profile;
@@ -124,6 +125,28 @@ pub(crate) enum OnTimeoutArg {
     Background,
 }
 
+/// The environment of a command, or of all commands of a session.
+#[derive(Debug, Args)]
+pub(crate) struct EnvironmentOptions {
+    /// Set an environment variable (repeatable).
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub(crate) env: Vec<OsString>,
+    /// Take variables that look like secrets out of the environment.
+    #[arg(long)]
+    scrub_env: bool,
+    /// A variable, or a glob of names, that is no secret (repeatable).
+    #[arg(long, value_name = "NAME|GLOB")]
+    pass_env: Vec<String>,
+}
+
+impl EnvironmentOptions {
+    /// What the session does to the variables that it takes over.
+    pub(crate) fn apply(&self, session: SessionBuilder) -> SessionBuilder {
+        let session = session.env_pass(self.pass_env.iter().cloned());
+        if self.scrub_env { session.scrub_env(ScrubEnv::On) } else { session }
+    }
+}
+
 /// Options that `run` and `start` share.
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
@@ -131,15 +154,8 @@ pub(crate) struct CommandOptions {
     /// Working directory of the command.
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
-    /// Set an environment variable (repeatable).
-    #[arg(long, value_name = "NAME=VALUE")]
-    pub(crate) env: Vec<OsString>,
-    /// Take variables that look like secrets out of the command's environment.
-    #[arg(long)]
-    pub(crate) scrub_env: bool,
-    /// A variable, or a glob of names, that is no secret (repeatable).
-    #[arg(long, value_name = "NAME|GLOB")]
-    pub(crate) pass_env: Vec<String>,
+    #[command(flatten)]
+    pub(crate) environment: EnvironmentOptions,
     /// Wall-clock limit: 500ms, 30s, 10m, 2h; 0 is none.
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = duration::parse)]
     pub(crate) timeout: Option<Duration>,

@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use kennel::{
     Door, GuardStart, Kennel, Kill, News, Notice, OnOwnerExit, OnTimeout, Outcome, Output, Pace, Request,
-    Scope, ScrubEnv, Session, Status, Stdin, Stream, Survivors, TERMINAL_SIZE_DEFAULT, Task, VerdictSummary,
+    Scope, Session, Status, Stdin, Stream, Survivors, TERMINAL_SIZE_DEFAULT, Task, VerdictSummary,
 };
 
 use crate::args::{CommandOptions, OnTimeoutArg, RunOptions, SurvivorsArg};
@@ -96,10 +96,7 @@ pub(crate) async fn open_session(
     if let Some(id) = &options.session {
         session = session.id(id).saved();
     }
-    if options.scrub_env {
-        session = session.scrub_env(ScrubEnv::On);
-    }
-    session = session.env_pass(options.pass_env.iter().cloned());
+    session = options.environment.apply(session);
     if let Some(owner) = options.owner_pid {
         session = session.owner(owner);
     }
@@ -166,7 +163,7 @@ pub(crate) fn common_request(options: &CommandOptions) -> Result<Request, Fault>
     if options.merge {
         request = request.output(Output::Merged);
     }
-    for variable in &options.env {
+    for variable in &options.environment.env {
         let (name, value) = split_variable(variable)?;
         request = request.env(name, value);
     }

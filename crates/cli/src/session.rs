@@ -1,13 +1,13 @@
 //! `kennel session`: sessions that outlive a command line.
 
-use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use kennel::config::units as duration;
-use kennel::{Door, Kennel, Kill, OnOwnerExit, Persist, ScrubEnv, SessionInfo, SessionList, SessionState};
+use kennel::{Door, Kennel, Kill, OnOwnerExit, Persist, SessionInfo, SessionList, SessionState};
 
+use crate::args::EnvironmentOptions;
 use crate::fault::Fault;
 use crate::render;
 use crate::run::split_variable;
@@ -56,15 +56,8 @@ pub(crate) struct OpenOptions {
     /// Its root; by default the current directory.
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
-    /// Set an environment variable for all of its commands (repeatable).
-    #[arg(long, value_name = "NAME=VALUE")]
-    pub(crate) env: Vec<OsString>,
-    /// Take variables that look like secrets out of its commands' environment.
-    #[arg(long)]
-    pub(crate) scrub_env: bool,
-    /// A variable, or a glob of names, that is no secret (repeatable).
-    #[arg(long, value_name = "NAME|GLOB")]
-    pub(crate) pass_env: Vec<String>,
+    #[command(flatten)]
+    pub(crate) environment: EnvironmentOptions,
     /// What a call leaves to the next one.
     #[arg(long, value_enum, default_value = "cwd")]
     pub(crate) persist: PersistArg,
@@ -135,19 +128,16 @@ pub(crate) async fn session(options: &SessionOptions) -> Result<u8, Fault> {
 }
 
 fn open(kennel: &Kennel, options: &OpenOptions) -> Result<u8, Fault> {
-    let mut session = kennel.session().door(Door::Wrapper).env_pass(options.pass_env.iter().cloned());
+    let mut session = options.environment.apply(kennel.session().door(Door::Wrapper));
     if let Some(name) = &options.name {
         session = session.id(name);
     }
     if let Some(cwd) = &options.cwd {
         session = session.cwd(cwd);
     }
-    for variable in &options.env {
+    for variable in &options.environment.env {
         let (name, value) = split_variable(variable)?;
         session = session.variable(name, value);
-    }
-    if options.scrub_env {
-        session = session.scrub_env(ScrubEnv::On);
     }
     if let Some(pid) = options.owner_pid {
         session = session.owner(pid);
