@@ -88,6 +88,15 @@ fn panel(report: &KillReport, command: &str) {
             .unwrap_or_default();
         lines.push(("proof", proof));
     }
+    let freed: Vec<String> = report
+        .freed_ports
+        .iter()
+        .map(|port| format!("port {port}"))
+        .chain(report.freed_sockets.iter().cloned())
+        .collect();
+    if !freed.is_empty() {
+        lines.push(("freed", render::shorten(&freed.join(", "), 80)));
+    }
     if let Some(error) = &report.error {
         lines.push(("problem", error.clone()));
     }

@@ -29,7 +29,7 @@ pub(crate) async fn tasks(options: &TasksOptions) -> Result<u8, Fault> {
         watch(&kennel, options).await;
         return Ok(0);
     }
-    let (shown, total) = shown(&kennel, options);
+    let (shown, total) = shown(&kennel, options).await;
     if options.json {
         render::json(&TaskList { tasks: shown });
     } else {
@@ -42,7 +42,7 @@ pub(crate) async fn tasks(options: &TasksOptions) -> Result<u8, Fault> {
 async fn watch(kennel: &Kennel, options: &TasksOptions) {
     let mut last = None;
     loop {
-        let (shown, total) = shown(kennel, options);
+        let (shown, total) = shown(kennel, options).await;
         let now = if options.json {
             serde_json::to_string(&TaskList { tasks: shown }).map(|line| line + "\n").unwrap_or_default()
         } else {
@@ -59,14 +59,15 @@ async fn watch(kennel: &Kennel, options: &TasksOptions) {
 }
 
 /// The tasks that were asked for, and how many there are in all.
-fn shown(kennel: &Kennel, options: &TasksOptions) -> (Vec<TaskInfo>, usize) {
+async fn shown(kennel: &Kennel, options: &TasksOptions) -> (Vec<TaskInfo>, usize) {
     let known = kennel.tasks();
     let total = known.len();
-    let shown = known
+    let mut shown: Vec<TaskInfo> = known
         .into_iter()
         .filter(|task| options.all || task.background || task.status == Status::Running)
         .filter(|task| options.session.as_ref().is_none_or(|session| task.session_id == *session))
         .collect();
+    kennel.ask_who_waits(&mut shown).await;
     (shown, total)
 }
 
@@ -115,6 +116,9 @@ fn status(task: &TaskInfo) -> String {
         }
         Some(code) if task.status == Status::Failed => text = format!("failed ({code})"),
         _ => {}
+    }
+    if task.waiting_for_input == Some(true) {
+        text += " (waits for input)";
     }
     if let Some(origin) = &task.origin {
         text = format!("{text} on {origin}");

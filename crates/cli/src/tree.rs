@@ -155,7 +155,8 @@ fn tell(report: &TreeSignalReport, options: &SignalOptions, what: &str) {
 }
 
 fn row(member: &TreeMember) -> Vec<String> {
-    let ports: Vec<String> = member.ports.iter().map(ToString::to_string).collect();
+    let ports: Vec<String> =
+        member.ports.iter().map(ToString::to_string).chain(member.sockets.iter().cloned()).collect();
     vec![
         format!("{}@{}", member.pid, member.start),
         why(member.reason, member.of),

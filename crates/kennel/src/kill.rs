@@ -11,6 +11,7 @@ use crate::clock::Deadline;
 use crate::error::{Error, Result};
 use crate::link::Link;
 use crate::outcome::{KillReport, Survivor};
+use crate::ports::Listening;
 use crate::recover;
 use crate::registry::{self, Found, Registry, Standing};
 use crate::request::GRACE_DEFAULT;
@@ -109,7 +110,7 @@ pub(crate) async fn perform(registry: &Registry, id: &str, kill: &Kill) -> Resul
     let answer = match ask(&dir, kill).await {
         Asked::Answered(answer) => Some(answer),
         Asked::Ended => None,
-        Asked::Deaf => return by_force(registry, id, kill).await,
+        Asked::Deaf => return by_force(registry, id, kill, &listened).await,
     };
     match answer {
         Some(answer) => Ok(report(id, kill, &answer, &listened)),
@@ -117,7 +118,7 @@ pub(crate) async fn perform(registry: &Registry, id: &str, kill: &Kill) -> Resul
         None => match registry.exact(id) {
             Some(found) => match found.record {
                 Ok(record) if record.is_final() => Ok(already_ended(&record)),
-                _ => by_force(registry, id, kill).await,
+                _ => by_force(registry, id, kill, &listened).await,
             },
             None => Err(Error::UnknownTask { id: id.to_owned() }),
         },
@@ -163,7 +164,7 @@ async fn ask(dir: &Path, kill: &Kill) -> Asked {
 }
 
 /// The supervisor does not answer: SIGKILL to it, which hands its tree to the guard, then our own sweep by tag.
-async fn by_force(registry: &Registry, id: &str, kill: &Kill) -> Result<KillReport> {
+async fn by_force(registry: &Registry, id: &str, kill: &Kill, listened: &Listening) -> Result<KillReport> {
     let found = registry.exact(id).ok_or_else(|| Error::UnknownTask { id: id.to_owned() })?;
     let record = found.record.map_err(|source| Error::Record { id: id.to_owned(), source })?;
     let began = crate::clock::unix_ms();
@@ -194,9 +195,12 @@ async fn by_force(registry: &Registry, id: &str, kill: &Kill) -> Result<KillRepo
             pid,
             command: String::new(),
             ports: Vec::new(),
+            sockets: Vec::new(),
             held: Some("still listed after SIGKILL".into()),
         })
         .collect();
+    let left: Vec<i32> = survivors.iter().map(|survivor| survivor.pid).collect();
+    let freed = listened.without(&crate::ports::of_all(&left));
     Ok(KillReport {
         success: survivors.is_empty(),
         shell_id: id.to_owned(),
@@ -205,7 +209,8 @@ async fn by_force(registry: &Registry, id: &str, kill: &Kill) -> Result<KillRepo
         exit_code: record.exit_code,
         error: Some("its supervisor did not answer and was killed".to_owned()),
         survivors,
-        freed_ports: Vec::new(),
+        freed_ports: freed.ports,
+        freed_sockets: freed.sockets,
         waited_ms: crate::clock::unix_ms().saturating_sub(began),
         proof: Some(proof),
     })
@@ -232,10 +237,13 @@ async fn settled_by_guard(registry: &Registry, id: &str) -> Option<Record> {
     }
 }
 
-fn report(id: &str, kill: &Kill, answer: &KillAnswer, listened: &[u16]) -> KillReport {
+fn report(id: &str, kill: &Kill, answer: &KillAnswer, listened: &Listening) -> KillReport {
     let survivors = crate::task::survivors(&answer.members);
-    let kept: Vec<u16> = survivors.iter().flat_map(|survivor| survivor.ports.clone()).collect();
-    let freed_ports = listened.iter().copied().filter(|port| !kept.contains(port)).collect();
+    let kept = Listening {
+        ports: survivors.iter().flat_map(|survivor| survivor.ports.clone()).collect(),
+        sockets: survivors.iter().flat_map(|survivor| survivor.sockets.clone()).collect(),
+    };
+    let freed = listened.without(&kept);
     KillReport {
         success: answer.empty,
         shell_id: id.to_owned(),
@@ -244,7 +252,8 @@ fn report(id: &str, kill: &Kill, answer: &KillAnswer, listened: &[u16]) -> KillR
         exit_code: answer.exit_code,
         error: (!answer.empty).then(|| "not everything could be ended".to_owned()),
         survivors,
-        freed_ports,
+        freed_ports: freed.ports,
+        freed_sockets: freed.sockets,
         waited_ms: answer.waited_ms,
         proof: answer.proof,
     }
@@ -260,6 +269,7 @@ fn already_ended(record: &Record) -> KillReport {
         error: None,
         survivors: Vec::new(),
         freed_ports: Vec::new(),
+        freed_sockets: Vec::new(),
         waited_ms: 0,
         proof: record.proof,
     }
@@ -275,6 +285,7 @@ fn refused(id: &str, why: &str) -> KillReport {
         error: Some(why.to_owned()),
         survivors: Vec::new(),
         freed_ports: Vec::new(),
+        freed_sockets: Vec::new(),
         waited_ms: 0,
         proof: None,
     }

@@ -34,6 +34,7 @@ pub(crate) mod sys;
 pub(crate) mod task;
 pub(crate) mod text;
 pub mod tree;
+pub(crate) mod waits;
 pub(crate) mod watch;
 
 pub use check::{Answer, PolicyChoice};

@@ -56,6 +56,9 @@ pub struct Survivor {
     pub command: String,
     /// TCP and UDP ports on which it listens.
     pub ports: Vec<u16>,
+    /// Unix sockets on which it listens: the path, or `@` and the name of an abstract one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sockets: Vec<String>,
     /// Why it could not be killed, after a kill that left it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<String>,
@@ -231,8 +234,11 @@ pub struct TaskInfo {
     pub boundary: Boundary,
     /// Live members after the leader's end.
     pub background_pids: Vec<i32>,
-    /// Ports on which members listen.
+    /// TCP and UDP ports on which members listen.
     pub ports: Vec<u16>,
+    /// Unix sockets on which members listen: the path, or `@` and the name of an abstract one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sockets: Vec<String>,
     /// Supervisor.
     pub supervisor_pid: i32,
     /// Guard.
@@ -245,6 +251,10 @@ pub struct TaskInfo {
     /// Through what [`crate::Task::send`] can reach it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<InputKind>,
+    /// A member of its foreground is blocked reading that input; absent where there is none, where nobody asked its
+    /// supervisor, and where the kernel does not let us see.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waiting_for_input: Option<bool>,
     /// Machine, boot and PID namespace of a task that is not of this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<String>,
@@ -276,8 +286,11 @@ pub struct KillReport {
     pub error: Option<String>,
     /// Who lives on, and why.
     pub survivors: Vec<Survivor>,
-    /// Ports that the 64 members nearest to the leader listened on and that are free now.
+    /// TCP and UDP ports that the 64 members nearest to the leader listened on and that are free now.
     pub freed_ports: Vec<u16>,
+    /// Unix sockets of theirs on which nobody listens now. The file of a path stays.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub freed_sockets: Vec<String>,
     /// Milliseconds from the order to the answer.
     pub waited_ms: u64,
     /// By what the tree is known to be empty.
@@ -309,4 +322,8 @@ pub struct TaskOutput {
     pub exit_code: Option<i32>,
     /// Live members after the leader's end.
     pub background_pids: Vec<i32>,
+    /// A member of the foreground is blocked reading the task's input; absent where it takes none and where the kernel
+    /// does not let us see.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waiting_for_input: Option<bool>,
 }

@@ -301,11 +301,13 @@ pub(crate) fn describe(found: &Found, here: Option<&Origin>) -> Option<TaskInfo>
         boundary: record.boundary,
         background_pids,
         ports: Vec::new(),
+        sockets: Vec::new(),
         supervisor_pid: record.supervisor.pid,
         guard_pid: record.guard.pid,
         background: record.background,
         owner_pid: record.owner.map(|owner| owner.pid),
         input: record.input,
+        waiting_for_input: None,
         origin: (stands == Standing::Foreign).then(|| {
             format!("{}/{}/{}", record.origin.machine, record.origin.boot, record.origin.pid_namespace)
         }),

@@ -9,6 +9,7 @@ use crate::guard::GuardStart;
 use crate::link::{Line, Link};
 use crate::outcome::{Status, TaskInfo};
 use crate::places::Places;
+use crate::ports::Listening;
 use crate::registry::{self, Collected, Found, Registry};
 use crate::session::SessionBuilder;
 use crate::task::Task;
@@ -160,14 +161,13 @@ fn add_ports(tasks: &mut [TaskInfo]) {
         .iter()
         .map(|task| if running(task) { registry::members_below(task.supervisor_pid) } else { Vec::new() })
         .collect();
-    let ports = crate::ports::by_process(&members.concat());
-    if ports.is_empty() {
+    let listening = crate::ports::by_process(&members.concat());
+    if listening.is_empty() {
         return;
     }
     for (task, pids) in tasks.iter_mut().zip(members) {
-        task.ports = pids.iter().filter_map(|pid| ports.get(pid)).flatten().copied().collect();
-        task.ports.sort_unstable();
-        task.ports.dedup();
+        let theirs = Listening::together(pids.iter().filter_map(|pid| listening.get(pid)));
+        (task.ports, task.sockets) = (theirs.ports, theirs.sockets);
     }
 }
 

@@ -7,6 +7,7 @@
 //! Linux. Elsewhere the crate is empty, so that a workspace which depends on it still compiles.
 #![cfg(target_os = "linux")]
 
+mod blocked;
 mod bytes;
 mod clock;
 mod datagram;

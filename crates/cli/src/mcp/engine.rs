@@ -265,12 +265,15 @@ impl Engine {
 
     /// The tasks of this tenant, oldest first.
     pub(crate) async fn tasks(&self, tenant: &Tenant) -> Result<Vec<TaskInfo>, Refusal> {
-        let tasks = self.kennel().await?.tasks();
+        let kennel = self.kennel().await?;
+        let tasks = kennel.tasks();
         let own = tasks.into_iter().filter_map(|mut task| {
             task.session_id = tenant.own_id(&task.session_id)?.to_owned();
             Some(task)
         });
-        Ok(own.collect())
+        let mut own: Vec<TaskInfo> = own.collect();
+        kennel.ask_who_waits(&mut own).await;
+        Ok(own)
     }
 
     /// Where the last read of a task ended.

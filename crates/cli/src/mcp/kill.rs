@@ -95,6 +95,9 @@ fn in_words(report: &KillReport, notes: &[String]) -> String {
         let ports: Vec<String> = report.freed_ports.iter().map(u16::to_string).collect();
         lines.push(format!("Free again: port {}.", ports.join(", ")));
     }
+    if !report.freed_sockets.is_empty() {
+        lines.push(format!("Nobody listens any more on {}.", report.freed_sockets.join(", ")));
+    }
     lines.extend(notes.iter().cloned());
     super::text::shorten(&lines.join("\n"), super::text::CHARS_MAX)
 }

@@ -108,6 +108,9 @@ pub(crate) fn in_words(page: &TaskOutput, notes: &[String]) -> String {
         Some(false) => facts.push("[the pattern has not matched]".to_owned()),
         None => {}
     }
+    if page.waiting_for_input == Some(true) {
+        facts.push("[it waits for input]".to_owned());
+    }
     facts.extend(notes.iter().cloned());
     let body = page.text.trim_end_matches('\n');
     let gap = if body.is_empty() { "" } else { "\n" };

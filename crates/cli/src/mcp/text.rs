@@ -122,6 +122,9 @@ pub(crate) fn task(task: &TaskInfo) -> String {
         let _infallible = write!(line, " ({code})");
     }
     let _infallible = write!(line, "  {}", render::shorten(&render::escape(&task.command), 100));
+    if task.waiting_for_input == Some(true) {
+        line += "  waits for input";
+    }
     if !task.ports.is_empty() {
         let ports: Vec<String> = task.ports.iter().map(u16::to_string).collect();
         let _infallible = write!(line, "  port {}", ports.join(", "));

@@ -16,6 +16,7 @@ use crate::outcome::{
     Boundary, Clamped, ClampedValue, Enforced, Notice, Outcome, Proof, Protection, Status, Survivor,
     VerdictSummary,
 };
+use crate::ports::Listening;
 use crate::read;
 use crate::registry;
 use crate::session::{Door, Persist, SessionTerms};
@@ -219,7 +220,7 @@ impl Task {
             usage: report.usage,
             invalid_utf8: out.invalid + err.invalid,
             verdict: VerdictSummary::of_notices(&known.notices),
-            notices: known.notices.into_iter().filter(is_news).collect(),
+            notices: news(known.notices, report),
             error: None,
         })
     }
@@ -232,9 +233,16 @@ struct Known {
     boundary: Boundary,
 }
 
-/// What is told elsewhere in the outcome is no news.
-fn is_news(notice: &Notice) -> bool {
-    !matches!(notice, Notice::Scrubbed { .. })
+/// What is told elsewhere in the outcome is no news, and neither is a wait for input that is over.
+fn news(notices: Vec<Notice>, report: &Report) -> Vec<Notice> {
+    let waits = report.input.is_none_or(|input| input.waiting == Some(true));
+    let last_wait = notices.iter().rposition(|notice| matches!(notice, Notice::WaitingForInput { .. }));
+    let is_news = |(at, notice): &(usize, Notice)| match notice {
+        Notice::Scrubbed { .. } => false,
+        Notice::WaitingForInput { .. } => waits && Some(*at) == last_wait,
+        _ => true,
+    };
+    notices.into_iter().enumerate().filter(is_news).map(|(_, notice)| notice).collect()
 }
 
 /// Whether a report is one of an end, or of a task that went to the background.
@@ -245,14 +253,13 @@ pub(super) fn ends(report: &Report) -> bool {
 /// Live members with the ports on which they listen.
 pub(crate) fn survivors(members: &[supervisor::wire::MemberInfo]) -> Vec<Survivor> {
     let pids: Vec<i32> = members.iter().map(|member| member.pid).collect();
-    let mut ports = crate::ports::by_process(&pids);
+    let mut listened = crate::ports::by_process(&pids);
     members
         .iter()
-        .map(|member| Survivor {
-            pid: member.pid,
-            command: member.command.clone(),
-            ports: ports.remove(&member.pid).unwrap_or_default(),
-            held: member.held.clone(),
+        .map(|member| {
+            let Listening { ports, sockets } = listened.remove(&member.pid).unwrap_or_default();
+            let (command, held) = (member.command.clone(), member.held.clone());
+            Survivor { pid: member.pid, command, ports, sockets, held }
         })
         .collect()
 }

@@ -46,6 +46,7 @@ impl Task {
             end: info.end,
             exit_code: info.exit_code,
             background_pids: info.background_pids,
+            waiting_for_input: self.waiting_for_input().await,
         })
     }
 

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use supervisor::{Origin, Record};
 
-use crate::ports;
+use crate::ports::{self, Listening};
 use crate::recover;
 use crate::registry::{self, Standing};
 
@@ -60,6 +60,9 @@ pub struct TreeMember {
     pub command: String,
     /// TCP and UDP ports on which it listens.
     pub ports: Vec<u16>,
+    /// Unix sockets on which it listens: the path, or `@` and the name of an abstract one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sockets: Vec<String>,
 }
 
 /// The living members of a tree.
@@ -157,14 +160,18 @@ fn described(members: impl Iterator<Item = (ProcId, (Why, Option<i32>))>) -> Vec
     let mut listened = ports::by_process(&pids);
     members
         .into_iter()
-        .map(|(id, (reason, of))| TreeMember {
-            pid: id.pid,
-            start: id.start_ticks,
-            reason,
-            of,
-            uid: proctree::read_status(id.pid).map(|status| status.euid),
-            command: command_line(id.pid),
-            ports: listened.remove(&id.pid).unwrap_or_default(),
+        .map(|(id, (reason, of))| {
+            let Listening { ports, sockets } = listened.remove(&id.pid).unwrap_or_default();
+            TreeMember {
+                pid: id.pid,
+                start: id.start_ticks,
+                reason,
+                of,
+                uid: proctree::read_status(id.pid).map(|status| status.euid),
+                command: command_line(id.pid),
+                ports,
+                sockets,
+            }
         })
         .collect()
 }

@@ -158,6 +158,7 @@ impl Task<'_> {
     }
 
     fn after_growth(&mut self) {
+        self.look_for_reader_later();
         let header = *self.spool.header();
         if header.dropped_bytes() > header.lost_bytes && !self.capped_told {
             self.capped_told = true;

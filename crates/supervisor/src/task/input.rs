@@ -11,6 +11,7 @@ use rustix::io::Errno;
 
 use super::terminal::{LINE_BYTES_MAX, Terminal};
 use super::{Task, clients::Clients, token};
+use crate::blocked::InputEnd;
 use crate::spool::Stream;
 use crate::wire::{
     FromSupervisor, INPUT_BYTES_MAX, InputAnswer, InputKind, InputOrder, InputRefusal, InputState,
@@ -68,6 +69,18 @@ pub(super) struct Inputs {
 impl Inputs {
     pub(super) fn of(sink: Option<Sink>) -> Self {
         Self { kind: sink.as_ref().map(Sink::kind), sink, ..Self::default() }
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        self.sink.is_some()
+    }
+
+    /// The end that readers hold, as the kernel names it.
+    pub(super) fn end(&self) -> Option<InputEnd> {
+        match self.sink.as_ref()? {
+            Sink::Pipe(fd) => InputEnd::of(fd.as_fd()),
+            Sink::Terminal(terminal) => InputEnd::of(terminal.other_side()),
+        }
     }
 
     pub(super) fn kind(&self) -> Option<InputKind> {
@@ -210,7 +223,13 @@ impl Task<'_> {
     }
 
     pub(super) fn pump_input(&mut self) {
-        for (client, answer) in self.input.pump() {
+        let before = (self.input.written_bytes, self.input.is_open());
+        let answers = self.input.pump();
+        // The terminal's end-of-file character is not counted.
+        if before != (self.input.written_bytes, self.input.is_open()) || !answers.is_empty() {
+            self.reader_was_fed();
+        }
+        for (client, answer) in answers {
             self.answer_input(client, answer);
         }
         self.input.watch(&self.epoll);

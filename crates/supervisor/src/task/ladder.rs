@@ -31,7 +31,7 @@ impl Task<'_> {
     }
 
     /// Every member; the supervisor's own children first.
-    fn members(&self) -> Vec<Member> {
+    pub(super) fn members(&self) -> Vec<Member> {
         let mut members = Vec::new();
         let own = i32::try_from(std::process::id()).unwrap_or(0);
         let _what_was_read_counts = descendants(own, &mut members);
@@ -206,6 +206,7 @@ impl Task<'_> {
 
     /// How the task stands.
     pub(super) fn report(&mut self) -> Report {
+        let input = self.input_state();
         let members = if self.empty { Vec::new() } else { self.living() };
         self.members_peak = self.members_peak.max(members.len() as u64);
         let ended = self.leader_status.is_some();
@@ -233,7 +234,7 @@ impl Task<'_> {
             usage,
             dir: self.place.wire_path(),
             durable: self.place.durable,
-            input: self.input.state(),
+            input,
             protections: self.record.protections.clone(),
         }
     }

@@ -18,6 +18,7 @@ use super::end_report::{self, EndReport};
 use super::input::{Inputs, Sink};
 use super::place::Place;
 use super::terminal::Terminal;
+use super::waiting::Waiting;
 use super::{Birth, Task, Timers};
 use crate::bytes::ByteStr;
 use crate::clock;
@@ -316,6 +317,7 @@ impl Ready {
             clients,
             pipes: self.connections.pipes,
             input: self.connections.input,
+            waiting: Waiting::default(),
             spool: self.spool,
             exec_error: Some(self.exec_error),
             exec_failure: None,

@@ -16,6 +16,7 @@ mod place;
 mod temp;
 mod terminal;
 mod turn;
+mod waiting;
 
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
@@ -42,6 +43,7 @@ use end_report::EndReport;
 use input::Inputs;
 use ladder::KillWaiter;
 use place::Place;
+use waiting::Waiting;
 
 /// What a supervisor gets from its guard.
 #[derive(Debug)]
@@ -95,6 +97,7 @@ struct Task<'guard> {
     clients: Clients,
     pipes: Pipes,
     input: Inputs,
+    waiting: Waiting,
     spool: Spool,
     exec_error: Option<OwnedFd>,
     exec_failure: Option<confine::Failure>,
@@ -130,11 +133,13 @@ struct Timers {
     record: Option<u64>,
     sweep: Option<u64>,
     sweep_overdue: Option<u64>,
+    /// When it is looked for a member that waits for input.
+    quiet: Option<u64>,
 }
 
 impl Timers {
     fn next(&self) -> Option<u64> {
-        [self.timeout, self.grace, self.settle, self.record, self.sweep, self.sweep_overdue]
+        [self.timeout, self.grace, self.settle, self.record, self.sweep, self.sweep_overdue, self.quiet]
             .into_iter()
             .flatten()
             .min()

@@ -61,6 +61,11 @@ impl Terminal {
         self.master.as_fd()
     }
 
+    /// The side that the command uses.
+    pub(super) fn other_side(&self) -> BorrowedFd<'_> {
+        self.other_side.as_fd()
+    }
+
     /// The group to which the terminal's keys go.
     pub(super) fn foreground(&self) -> Option<i32> {
         tcgetpgrp(&self.master).ok().map(|group| group.as_raw_nonzero().get())

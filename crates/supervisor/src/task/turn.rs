@@ -343,6 +343,9 @@ impl Task<'_> {
         if due(&mut self.timers.sweep_overdue) {
             inputs.push(Input::SweepOverdue);
         }
+        if due(&mut self.timers.quiet) {
+            self.quiet_look();
+        }
     }
 
     /// What is true now and was not told yet.
@@ -368,6 +371,9 @@ impl Task<'_> {
 
     /// One input through the table.
     fn feed(&mut self, input: Input) {
+        if matches!(input, Input::TimedOut | Input::Stop(_)) {
+            self.look_for_reader();
+        }
         let state = std::mem::replace(&mut self.state, State::Starting);
         let (next, actions) = lifecycle::step(state, input, self.terms);
         self.state = next;
@@ -425,6 +431,7 @@ impl Task<'_> {
         if self.launch.durable {
             self.complete_record();
         }
+        self.look_for_reader_later();
         let started = self.started();
         self.clients.tell(Role::Host, &FromSupervisor::Started(started));
         // What the set-up has found out; the door knows its own notices.
@@ -441,7 +448,7 @@ impl Task<'_> {
         }
     }
 
-    fn complete_record(&mut self) {
+    pub(super) fn complete_record(&mut self) {
         self.refresh_record();
         let _told_by_the_last_record = self.record.write(&self.place.dir);
     }
