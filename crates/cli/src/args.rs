@@ -109,6 +109,13 @@ pub(crate) enum SurvivorsArg {
     Leave,
 }
 
+/// What a full spool does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OnOutputCapArg {
+    Drop,
+    Kill,
+}
+
 /// What to do where the policy asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum AskArg {
@@ -186,6 +193,9 @@ pub(crate) struct CommandOptions {
     /// Most bytes of output that are kept: 64M, 1G.
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true, value_parser = duration::parse_size)]
     pub(crate) output_cap: Option<u64>,
+    /// What happens when that is full: the middle is dropped, or the task is ended.
+    #[arg(long, value_enum, default_value = "drop")]
+    pub(crate) on_output_cap: OnOutputCapArg,
     /// Run in this session: its directory, its variables. One that does not exist is opened.
     #[arg(long, value_name = "SESSION")]
     pub(crate) session: Option<String>,

@@ -1,6 +1,6 @@
 //! `kennel gc`: recover lost tasks, remove expired output.
 
-use kennel::Kennel;
+use kennel::{Kennel, OUTPUT_TOTAL_DEFAULT};
 
 use crate::args::GcOptions;
 use crate::config;
@@ -10,11 +10,15 @@ use crate::render;
 /// Collects.
 pub(crate) async fn gc(options: &GcOptions) -> Result<u8, Fault> {
     let kennel = Kennel::builder().build().await.map_err(|error| Fault::not_done(&error))?;
-    let older_than = match options.older_than {
-        Some(age) => age,
-        None => config::load(&config::here()).map_err(Fault::into_undone)?.settings.retention.value.0,
+    let settings = config::load(&config::here()).map(|config| config.settings);
+    let (older_than, total_bytes) = match (options.older_than, settings) {
+        (Some(age), settings) => (age, settings.map_or(OUTPUT_TOTAL_DEFAULT, |it| it.output_total.value.0)),
+        (None, settings) => {
+            let settings = settings.map_err(Fault::into_undone)?;
+            (settings.retention.value.0, settings.output_total.value.0)
+        }
     };
-    let done = kennel.collect(older_than);
+    let done = kennel.collect(older_than, total_bytes);
     if options.json {
         render::json(&done);
         return Ok(0);

@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use kennel::{
-    Door, GuardStart, Kennel, Kill, News, Notice, OnOwnerExit, OnTimeout, Outcome, Output, Pace, Request,
-    Scope, Session, Status, Stdin, Stream, Survivors, TERMINAL_SIZE_DEFAULT, Task, VerdictSummary,
+    Door, GuardStart, Kennel, Kill, News, Notice, OnOutputCap, OnOwnerExit, OnTimeout, Outcome, Output, Pace,
+    Request, Scope, Session, Status, Stdin, Stream, Survivors, TERMINAL_SIZE_DEFAULT, Task, VerdictSummary,
 };
 
-use crate::args::{CommandOptions, OnTimeoutArg, RunOptions, SurvivorsArg};
+use crate::args::{CommandOptions, OnOutputCapArg, OnTimeoutArg, RunOptions, SurvivorsArg};
 use crate::ask::Asking;
 use crate::fault::Fault;
 use crate::progress::Progress;
@@ -148,6 +148,10 @@ pub(crate) fn common_request(options: &CommandOptions) -> Result<Request, Fault>
     if let Some(text) = &options.description {
         request = request.description(text);
     }
+    request = request.on_output_cap(match options.on_output_cap {
+        OnOutputCapArg::Drop => OnOutputCap::Drop,
+        OnOutputCapArg::Kill => OnOutputCap::Kill,
+    });
     if let Some(bytes) = options.output_cap {
         request = request.output_cap_bytes(bytes);
     }

@@ -14,7 +14,8 @@ pub(crate) async fn registry() -> Result<Kennel, Fault> {
     let kennel = Kennel::builder().build().await.map_err(|error| Fault::not_done(&error))?;
     // A mistake in a file must not keep anybody from looking at tasks and ending them.
     if let Ok(config) = config::load(&config::here()) {
-        kennel.collect_now_and_then(config.settings.retention.value.0);
+        let settings = config.settings;
+        kennel.collect_now_and_then(settings.retention.value.0, settings.output_total.value.0);
     }
     Ok(kennel)
 }

@@ -58,8 +58,9 @@ pub use probe::{Finding, Probe};
 pub use read::{Chunk, Read, Stream};
 pub use registry::{Collected, RETENTION_DEFAULT};
 pub use request::{
-    BoundaryChoice, Command, GRACE_DEFAULT, MAX_OUTPUT_DEFAULT, OUTPUT_CAP_DEFAULT, OnOwnerExit, OnTimeout,
-    Output, Request, Stdin, Survivors, TERMINAL_SIZE_DEFAULT, TerminalSize, Timeout,
+    BoundaryChoice, Command, GRACE_DEFAULT, MAX_OUTPUT_DEFAULT, OUTPUT_CAP_DEFAULT, OUTPUT_TOTAL_DEFAULT,
+    OnOutputCap, OnOwnerExit, OnTimeout, Output, Request, Stdin, Survivors, TERMINAL_SIZE_DEFAULT,
+    TerminalSize, Timeout,
 };
 pub use root::{Builder, Kennel};
 pub use sandbox::{Network, SandboxChoice, SandboxMode};

@@ -75,6 +75,8 @@ pub(crate) fn plan(cleared: &Cleared<'_>, terms: &SessionTerms, mode: Mode) -> R
         on_owner_exit: request.on_owner_exit.unwrap_or(terms.on_owner_exit),
         grace_ms: u64::try_from(request.grace.as_millis()).unwrap_or(u64::MAX),
         output_cap_bytes: request.output_cap_bytes.unwrap_or(terms.settings.output_cap.value.0),
+        output_total_bytes: terms.settings.output_total.value.0,
+        on_output_cap: request.on_output_cap,
         volatile_dir: terms.places.volatile.as_ref().map(ByteStr::from),
         durable_dir: ByteStr::from(&terms.places.durable),
         durable: mode == Mode::Background,

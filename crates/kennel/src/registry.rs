@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use proctree::{Liveness, ProcId, liveness};
 use rustix::fs::{Mode, OFlags, open};
-use supervisor::{Origin, Record, TempDir, remove_task_dir};
+use supervisor::{Origin, Record, TempDir, keep_within, remove_task_dir};
 
 use crate::clock::{rfc3339, unix_ms};
 use crate::error::{Error, Result};
@@ -122,8 +122,9 @@ impl Registry {
         look().or_else(look)
     }
 
-    /// Ends what both keepers' deaths left, removes what has expired.
-    pub(crate) fn collect(&self, retention: Duration) -> Collected {
+    /// Ends what both keepers' deaths left, removes what has expired, and of the rest the oldest where all that has
+    /// ended takes more than the total.
+    pub(crate) fn collect(&self, retention: Duration, total_bytes: u64) -> Collected {
         let mut done = Collected::default();
         let here = own_origin();
         for found in self.scan() {
@@ -147,6 +148,9 @@ impl Registry {
                     _ => {}
                 },
             }
+        }
+        for parent in self.places.task_dirs() {
+            done.removed.extend(keep_within(&parent, total_bytes));
         }
         self.remove_torsos();
         TempDir::collect(&self.places.temp());
@@ -226,10 +230,10 @@ impl Registry {
     }
 
     /// Collects at most once in `every`, whoever asks.
-    pub(crate) fn collect_now_and_then(&self, retention: Duration, every: Duration) {
+    pub(crate) fn collect_now_and_then(&self, retention: Duration, total_bytes: u64, every: Duration) {
         let stamp = self.places.root.join("gc.stamp");
         if self.collection_is_due(every) && fs::write(&stamp, b"").is_ok() {
-            self.collect(retention);
+            self.collect(retention, total_bytes);
         }
     }
 }

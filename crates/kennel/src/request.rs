@@ -8,7 +8,7 @@ use crate::check::Answer;
 use crate::sandbox::SandboxChoice;
 pub use supervisor::wire::BoundaryChoice;
 pub use supervisor::wire::TerminalSize;
-pub use supervisor::{OnOwnerExit, OnTimeout, Survivors};
+pub use supervisor::{OnOutputCap, OnOwnerExit, OnTimeout, Survivors};
 
 /// A command line for a shell, or a program with its arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,6 +75,7 @@ pub struct Request {
     pub(crate) terminal: Option<i32>,
     pub(crate) grace: Duration,
     pub(crate) output_cap_bytes: Option<u64>,
+    pub(crate) on_output_cap: OnOutputCap,
     pub(crate) max_output: Option<usize>,
     pub(crate) answer: Option<Answer>,
     pub(crate) boundary: BoundaryChoice,
@@ -90,6 +91,8 @@ pub const GRACE_DEFAULT: Duration = Duration::from_secs(5);
 pub const MAX_OUTPUT_DEFAULT: usize = 30_000;
 /// What a task's spool keeps at most, in bytes.
 pub const OUTPUT_CAP_DEFAULT: u64 = 64 << 20;
+/// What the output of all tasks of a user takes at most, in bytes.
+pub const OUTPUT_TOTAL_DEFAULT: u64 = 2 << 30;
 
 impl Request {
     /// A line for bash.
@@ -117,6 +120,7 @@ impl Request {
             terminal: None,
             grace: GRACE_DEFAULT,
             output_cap_bytes: None,
+            on_output_cap: OnOutputCap::default(),
             max_output: None,
             answer: None,
             boundary: BoundaryChoice::Auto,
@@ -228,6 +232,12 @@ impl Request {
     /// Most bytes of output that are kept; by default `output_cap` of the configuration.
     pub fn output_cap_bytes(mut self, bytes: u64) -> Self {
         self.output_cap_bytes = Some(bytes);
+        self
+    }
+
+    /// What happens when that is full: by default the middle is dropped.
+    pub fn on_output_cap(mut self, choice: OnOutputCap) -> Self {
+        self.on_output_cap = choice;
         self
     }
 

@@ -143,14 +143,15 @@ impl Kennel {
         self.registry.keeper_log()
     }
 
-    /// Recovers lost tasks and removes finished ones older than `retention`.
-    pub fn collect(&self, retention: Duration) -> Collected {
-        self.registry.collect(retention)
+    /// Recovers lost tasks and removes finished ones older than `retention`, and the oldest where all tasks take more than
+    /// `total_bytes`.
+    pub fn collect(&self, retention: Duration, total_bytes: u64) -> Collected {
+        self.registry.collect(retention, total_bytes)
     }
 
     /// The same, at most once in ten minutes over all processes.
-    pub fn collect_now_and_then(&self, retention: Duration) {
-        self.registry.collect_now_and_then(retention, COLLECT_EVERY);
+    pub fn collect_now_and_then(&self, retention: Duration, total_bytes: u64) {
+        self.registry.collect_now_and_then(retention, total_bytes, COLLECT_EVERY);
     }
 }
 

@@ -31,7 +31,6 @@ pub(crate) enum Input {
     /// The owner, the guard or the session has gone.
     OwnerGone(Farewell),
     /// A limit of the task was crossed.
-    #[cfg_attr(not(test), expect(dead_code, reason = "no limit is watched yet; the table has its row"))]
     Limit(String),
     /// The grace is over and members live.
     GraceOver,
@@ -92,6 +91,17 @@ pub enum OnTimeout {
     Kill,
     /// Let it go on in the background.
     Background,
+}
+
+/// What happens when the spool is full and its oldest output would have to go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnOutputCap {
+    /// The middle goes: head and newest part are kept, and what was dropped is counted.
+    #[default]
+    Drop,
+    /// The task is ended (`limit`, of `output`).
+    Kill,
 }
 
 /// What the owner's death does.

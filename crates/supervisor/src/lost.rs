@@ -9,7 +9,7 @@ use rustix::fs::{Mode, OFlags, open};
 use crate::clock;
 use crate::end::End;
 use crate::record::Record;
-use crate::spool::Reader;
+use crate::spool;
 use crate::wire::Proof;
 
 /// Marks the unfinished task of this supervisor as lost.
@@ -32,7 +32,8 @@ pub(crate) fn mark(task_dirs: &[PathBuf], supervisor_pid: i32, why: &str) {
     }
 }
 
-/// Writes the last record of a task on behalf of its dead keepers. An end that was seen stays the end.
+/// Writes the last record of a task on behalf of its dead keepers, and repairs its spool. An end that was seen stays the
+/// end.
 ///
 /// # Errors
 /// Those of [`Record::write`].
@@ -42,7 +43,7 @@ pub fn finish_as_lost(
     why: &str,
     proof: Option<Proof>,
 ) -> std::io::Result<Record> {
-    let header = Reader::new(rustix::io::fcntl_dupfd_cloexec(&dir, 3)?).header().unwrap_or_default();
+    let header = spool::repair(&dir).unwrap_or_default();
     record.stdout_bytes = header.stdout_bytes;
     record.stderr_bytes = header.stderr_bytes;
     record.dropped_bytes = header.dropped_bytes();

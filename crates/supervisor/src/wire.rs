@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::bytes::ByteStr;
 use crate::end::{End, StoppedBy};
-use crate::lifecycle::{OnOwnerExit, OnTimeout, Survivors};
+use crate::lifecycle::{OnOutputCap, OnOwnerExit, OnTimeout, Survivors};
 pub use crate::wire_confine::{
     AccessSpec, ConfineSpec, Enforced, EntrySpec, ModeSpec, NetworkSpec, Protection, SandboxSpec,
 };
@@ -181,6 +181,11 @@ pub enum Notice {
     SpoolCapped {
         /// Offset of the first byte that is no longer kept.
         offset: u64,
+    },
+    /// All tasks together are at their total: this one's spool stays smaller than its cap.
+    SpoolLimited {
+        /// What it keeps at most.
+        bytes: u64,
     },
     /// Output could not be stored.
     SpoolLost {
@@ -395,6 +400,11 @@ pub struct Launch {
     pub grace_ms: u64,
     /// Most bytes of output that are kept.
     pub output_cap_bytes: u64,
+    /// Most bytes that all tasks of the durable directory take together.
+    pub output_total_bytes: u64,
+    /// See [`OnOutputCap`].
+    #[serde(default)]
+    pub on_output_cap: OnOutputCap,
     /// A directory for task directories on tmpfs.
     pub volatile_dir: Option<ByteStr>,
     /// A directory for task directories that last.

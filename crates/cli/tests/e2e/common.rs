@@ -78,3 +78,16 @@ pub(crate) fn at(value: &Value, name: &str) -> Value {
 pub(crate) fn end(value: &Value) -> (String, i64) {
     (text(value, "/end/cause"), at(value, "exit_code").as_i64().unwrap_or(-999))
 }
+
+/// Bytes of disk under a directory.
+pub(crate) fn du(dir: &std::path::Path) -> u64 {
+    use std::os::unix::fs::MetadataExt as _;
+    let Ok(entries) = std::fs::read_dir(dir) else { return 0 };
+    entries
+        .filter_map(|entry| {
+            let path = entry.ok()?.path();
+            let about = path.symlink_metadata().ok()?;
+            Some(if about.is_dir() { du(&path) } else { about.blocks() * 512 })
+        })
+        .sum()
+}

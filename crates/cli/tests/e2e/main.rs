@@ -28,6 +28,7 @@ mod shapes;
 mod sockets;
 mod stdin;
 mod terminal;
+mod total;
 mod trees;
 mod verdict;
 mod waiting;

@@ -257,7 +257,7 @@ fn header_torn_a_header_that_is_being_written_is_read_again() {
     let index = PathBuf::from(text(&listed(&rig, &id), "output_file")).with_file_name("output.idx");
     let good = std::fs::read(&index).expect("the index");
     let torn: Vec<u8> =
-        good.iter().enumerate().map(|(at, byte)| if at < 40 { !byte } else { *byte }).collect();
+        good.iter().enumerate().map(|(at, byte)| if at < 256 { !byte } else { *byte }).collect();
     std::fs::write(&index, torn).expect("the index");
     let mut barrier = Barrier::at(&rig, "header-torn");
     let reading = rig.kennel(["output", "--raw", &id]).env("KENNEL_FAULT", barrier.order()).spawn();

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use testkit::Deadline;
 
-use crate::common::{AT_ONCE, at, end, kill_with_proof, listed, number, outcome, rig, start, text};
+use crate::common::{AT_ONCE, at, du, end, kill_with_proof, listed, number, outcome, rig, start, text};
 
 #[test]
 fn row_01_a_background_job_does_not_hold_the_call() {
@@ -133,19 +133,6 @@ fn row_08_endless_output_is_bounded_and_counted() {
     let dropped = number(&it, "dropped_bytes");
     let text_kept = i64::try_from(kept.len()).expect("a small number");
     assert!((written - dropped - text_kept).abs() < 4096, "{dropped} dropped of {written}, {text_kept} kept");
-}
-
-/// Bytes of disk under a directory.
-fn du(dir: &std::path::Path) -> u64 {
-    use std::os::unix::fs::MetadataExt as _;
-    let Ok(entries) = std::fs::read_dir(dir) else { return 0 };
-    entries
-        .filter_map(|entry| {
-            let path = entry.ok()?.path();
-            let about = path.symlink_metadata().ok()?;
-            Some(if about.is_dir() { du(&path) } else { about.blocks() * 512 })
-        })
-        .sum()
 }
 
 #[test]

@@ -10,7 +10,7 @@ use super::layer::Origin;
 use super::merge::put;
 use super::value::{Age, HookFailure, Limit, List, Network, Order, Sandbox, Setting, Size};
 use crate::registry::RETENTION_DEFAULT;
-use crate::request::{MAX_OUTPUT_DEFAULT, OUTPUT_CAP_DEFAULT};
+use crate::request::{MAX_OUTPUT_DEFAULT, OUTPUT_CAP_DEFAULT, OUTPUT_TOTAL_DEFAULT};
 use crate::session::{TIMEOUT_DEFAULT, TIMEOUT_MAX_DEFAULT};
 
 /// A key as people see it.
@@ -78,6 +78,8 @@ settings! {
     output_max_chars: usize = MAX_OUTPUT_DEFAULT, Lower;
     /// Most bytes of output that a task keeps: `"64M"`, or bytes.
     output_cap: Size = Size(OUTPUT_CAP_DEFAULT), Lower;
+    /// Most bytes that the output of all tasks takes together; finished ones go first: `"2G"`, or bytes.
+    output_total: Size = Size(OUTPUT_TOTAL_DEFAULT), Lower;
     /// How long finished tasks are kept: `"1h"`, or milliseconds.
     retention: Age = Age(RETENTION_DEFAULT), Fixed;
     /// Commands that are always refused; matched on words after quotes, variables and wrappers have been resolved.

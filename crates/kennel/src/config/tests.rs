@@ -60,6 +60,7 @@ const ORDERS: &[(&str, &str, Option<&str>, Option<&str>)] = &[
     ("timeout_max", "\"10m\"", Some("\"9m\""), Some("\"11m\"")),
     ("output_max_chars", "30000", Some("10"), Some("30001")),
     ("output_cap", "\"64M\"", Some("\"1M\""), Some("\"1G\"")),
+    ("output_total", "\"2G\"", Some("\"1G\""), Some("\"3G\"")),
     ("retention", "\"1h\"", Some("\"1h\""), Some("\"1m\"")),
     ("retention", "\"1h\"", None, Some("\"2h\"")),
     ("blocked_commands", "[\"a\"]", Some("[\"b\"]"), None),

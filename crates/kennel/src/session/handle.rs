@@ -176,8 +176,9 @@ impl Session {
         let registry = Registry::new(self.terms.places.clone());
         if registry.collection_is_due(COLLECT_EVERY) {
             let retention = self.terms.settings.retention.value.0;
+            let total_bytes = self.terms.settings.output_total.value.0;
             tokio::task::spawn_blocking(move || {
-                registry.collect_now_and_then(retention, COLLECT_EVERY);
+                registry.collect_now_and_then(retention, total_bytes, COLLECT_EVERY);
             });
         }
     }

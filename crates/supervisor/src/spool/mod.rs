@@ -10,12 +10,21 @@
 //! for the largest single write. A reader therefore reads data, then the header again, and drops what now lies before
 //! `ring_start`.
 
+#[cfg(test)]
+mod crash_tests;
+mod files;
+pub mod fuzz;
+mod growth;
 mod layout;
 mod reader;
+mod repair;
 mod writer;
 
+pub use growth::Bound;
 pub use layout::{Entry, Header, LOG_FILE, Stream};
+pub(crate) use layout::{FLAT_BYTES, HEADER_BYTES, INDEX_FILE, RING_FILE};
 pub use reader::{Chunk, Page, Reader};
+pub use repair::repair;
 pub use writer::{Drained, Spool};
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use rustix::fs::{Mode, OFlags, openat};
 use rustix::io::{Errno, pread, retry_on_intr};
 
 use super::layout::{
-    ENTRY_TIME_MS, Entry, HEADER_BYTES, Header, INDEX_FILE, LOG_FILE, RING_FILE, Stream, entry_position,
+    ENTRY_TIME_MS, Entry, HEADER_BYTES, Header, INDEX_FILE, LOG_FILE, RING_FILE, SLOT_BYTES, Stream,
 };
 
 /// A run of bytes of one stream.
@@ -65,13 +65,15 @@ impl Reader {
         if !open_once(&mut self.index, &self.dir, INDEX_FILE)? {
             return Ok(Header::default());
         }
-        // RACE(header-torn): the writer may be in the middle of its write; the checksum tells, and the next read is whole.
+        // RACE(header-torn): the writer may be in the middle of its first write, or be twice as fast as we are; the
+        // checksums tell, and the next read is whole.
         for _attempt in 0..64 {
             let mut bytes = [0; HEADER_BYTES];
-            if read_exact_at(self.index.as_ref(), &mut bytes, 0)? < HEADER_BYTES {
+            let filled = read_exact_at(self.index.as_ref(), &mut bytes, 0)?;
+            if filled < SLOT_BYTES {
                 return Ok(Header::default());
             }
-            if let Some(header) = Header::decode(&bytes) {
+            if let Some(header) = Header::newest(bytes.get(..filled).unwrap_or_default()) {
                 self.moved = header.moved;
                 return Ok(header);
             }
@@ -107,6 +109,11 @@ impl Reader {
             page.gap_bytes += valid_from - start;
         }
         page.next = valid_from + bytes.len() as u64;
+        if filled < length && bytes.is_empty() {
+            // Somebody, or a crash of the machine, has shortened the file: what is missing is not waited for.
+            page.next = bound.max(valid_from);
+            page.gap_bytes += bound.saturating_sub(valid_from);
+        }
         page.chunks = self.split(&after, valid_from, bytes)?;
         Ok(page)
     }
@@ -161,11 +168,8 @@ impl Reader {
 
     /// Number of the last entry at or before `offset`, by bisection.
     fn entry_before(&mut self, header: &Header, offset: u64, ring: bool) -> io::Result<u64> {
-        let (mut low, mut high) = if ring {
-            (header.ring_entries.saturating_sub(header.index_capacity), header.ring_entries)
-        } else {
-            (0, header.linear_entries)
-        };
+        let (mut low, mut high) =
+            if ring { (header.oldest_ring_entry(), header.ring_entries) } else { (0, header.linear_entries) };
         while low + 1 < high {
             let middle = low + (high - low) / 2;
             match self.entry(header, middle, ring)? {
@@ -178,7 +182,7 @@ impl Reader {
 
     fn entry(&mut self, header: &Header, number: u64, ring: bool) -> io::Result<Option<Entry>> {
         let mut bytes = [0; Entry::BYTES];
-        let position = entry_position(number, ring, header.index_capacity);
+        let position = header.entry_position(number, ring);
         let count = read_exact_at(self.index.as_ref(), &mut bytes, position)?;
         Ok(if count == Entry::BYTES { Entry::decode(&bytes) } else { None })
     }
@@ -224,7 +228,7 @@ impl Reader {
     /// As [`Reader::header`].
     pub fn since_offset(&mut self, time_ms: u64) -> io::Result<u64> {
         let header = self.header()?;
-        let oldest = header.ring_entries.saturating_sub(header.index_capacity);
+        let oldest = header.oldest_ring_entry();
         for (ring, first, count) in [(false, 0, header.linear_entries), (true, oldest, header.ring_entries)] {
             let (mut low, mut high) = (first, count);
             while low < high {

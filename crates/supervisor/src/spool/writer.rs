@@ -4,17 +4,16 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::rc::Rc;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{Mode, OFlags, openat};
+use rustix::fs::{Mode, OFlags};
 use rustix::io::{Errno, pwrite, read, retry_on_intr};
 use rustix::pipe::{SpliceFlags, splice};
 
-use super::layout::{ENTRY_TIME_MS, Entry, Header, INDEX_FILE, LOG_FILE, RING_FILE, Stream, entry_position};
+use super::files::{copy, open_once, peek};
+use super::growth::Size;
+use super::layout::{ENTRY_TIME_MS, Entry, Header, INDEX_FILE, LOG_FILE, RING_FILE, Stream};
 
 /// The largest single move; the ring gives up as much room in advance.
 const MOVE_BYTES_MAX: u64 = 1 << 20;
-/// A smaller cap could not hold a head, a ring and a notice.
-const CAP_BYTES_MIN: u64 = 4096;
 
 /// What one drain of a pipe came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,18 +30,18 @@ pub enum Drained {
 #[derive(Debug)]
 pub struct Spool {
     dir: Rc<OwnedFd>,
-    log: Option<OwnedFd>,
+    pub(super) log: Option<OwnedFd>,
     ring: Option<OwnedFd>,
     index: Option<OwnedFd>,
     /// Where bytes go that cannot be stored.
     sink: Option<OwnedFd>,
-    header: Header,
-    linear_max: u64,
-    last: Option<Entry>,
+    pub(super) header: Header,
+    pub(super) size: Size,
+    pub(super) last: Option<Entry>,
     /// Index offsets of the ring's entries, oldest first, as far as they bound `ring_start`.
     oldest_ring_entry: Option<u64>,
     /// What the notice line names.
-    id: String,
+    pub(super) id: String,
     /// Text of the last storage error.
     pub error: Option<Errno>,
 }
@@ -50,18 +49,15 @@ pub struct Spool {
 impl Spool {
     /// An empty spool of at most `cap_bytes` in `dir`. No file is made before the first byte.
     pub fn new(dir: Rc<OwnedFd>, id: &str, cap_bytes: u64) -> Self {
-        let cap = cap_bytes.max(CAP_BYTES_MIN);
-        let index_capacity = (cap / 2 / 256).clamp(64, 1 << 17);
-        let header = Header { ring_bytes: cap / 2, index_capacity, ..Header::default() };
-        let linear_max = cap - cap / 2;
+        let size = Size::of_cap(cap_bytes);
         Self {
             dir,
             log: None,
             ring: None,
             index: None,
             sink: None,
-            header,
-            linear_max,
+            header: Header { index_capacity: size.index_capacity_max(), ..Header::default() },
+            size,
             last: None,
             oldest_ring_entry: None,
             id: id.to_owned(),
@@ -98,6 +94,19 @@ impl Spool {
         MOVE_BYTES_MAX.min(self.header.ring_bytes / 4).max(1)
     }
 
+    /// How much can go into the file that is due, in one piece.
+    fn room(&mut self) -> u64 {
+        if !self.header.sealed && self.is_full() && !self.grow() {
+            self.seal();
+        }
+        if self.header.sealed {
+            let at = (self.header.total - self.header.linear_end) % self.header.ring_bytes;
+            (self.header.ring_bytes - at).min(self.move_max())
+        } else {
+            (self.size.linear_max() - self.header.linear_end).min(MOVE_BYTES_MAX)
+        }
+    }
+
     /// Takes at most one move's worth of bytes out of `pipe`, which must not block.
     ///
     /// # Errors
@@ -128,19 +137,6 @@ impl Spool {
         }
         self.account(stream, time_ms, moved);
         Ok(Drained::Some(moved))
-    }
-
-    /// How much can go into the file that is due, in one piece.
-    fn room(&mut self) -> u64 {
-        if !self.header.sealed && self.header.linear_end >= self.linear_max {
-            self.seal();
-        }
-        if self.header.sealed {
-            let at = (self.header.total - self.header.linear_end) % self.header.ring_bytes;
-            (self.header.ring_bytes - at).min(self.move_max())
-        } else {
-            (self.linear_max - self.header.linear_end).min(MOVE_BYTES_MAX)
-        }
     }
 
     /// The same as [`Spool::drain`] for a terminal, from which `splice(2)` cannot be relied on before Linux 6.5.
@@ -239,6 +235,7 @@ impl Spool {
     }
 
     fn account(&mut self, stream: Stream, time_ms: u64, moved: u64) {
+        fault::point("spool-stored");
         let entry = Entry { offset: self.header.total, time_ms, stream };
         let due =
             self.last.is_none_or(|last| last.stream != stream || time_ms >= last.time_ms + ENTRY_TIME_MS);
@@ -256,21 +253,19 @@ impl Spool {
         } else {
             self.header.linear_end += moved;
             self.header.ring_start = self.header.linear_end;
-            if self.header.linear_entries >= self.header.index_capacity {
-                self.seal();
-            }
         }
+        fault::point("spool-indexed");
         self.write_header();
+        fault::point("spool-counted");
     }
 
     fn index(&mut self, entry: Entry) {
         let ring = self.header.sealed;
-        let capacity = self.header.index_capacity;
         let number = if ring { self.header.ring_entries } else { self.header.linear_entries };
-        if ring && number >= capacity {
-            self.forget_entry(number + 1 - capacity, capacity);
+        if ring && number >= self.header.ring_index_capacity {
+            self.forget_entry(number + 1 - self.header.ring_index_capacity);
         }
-        let position = entry_position(number, ring, capacity);
+        let position = self.header.entry_position(number, ring);
         let Ok(index) = open_once(&mut self.index, &self.dir, INDEX_FILE) else { return };
         if pwrite(index, &entry.encode(), position).is_ok() {
             if ring {
@@ -284,36 +279,25 @@ impl Spool {
 
     /// The oldest ring entry is about to be overwritten: what lies before the next one loses its stream, so it is no
     /// longer kept. The header says so before the entry goes.
-    fn forget_entry(&mut self, next: u64, capacity: u64) {
+    fn forget_entry(&mut self, next: u64) {
         let Some(index) = &self.index else { return };
         let mut bytes = [0; Entry::BYTES];
-        let position = entry_position(next, true, capacity);
+        let position = self.header.entry_position(next, true);
         if rustix::io::pread(index, &mut bytes, position) == Ok(Entry::BYTES)
             && let Some(oldest) = Entry::decode(&bytes)
         {
             self.oldest_ring_entry = Some(oldest.offset);
             self.header.ring_start = self.header.ring_start.max(oldest.offset);
             self.write_header();
+            fault::point("spool-forgot");
         }
     }
 
-    /// Ends the linear half with the line that names the way to the rest.
-    fn seal(&mut self) {
-        self.header.sealed = true;
-        self.header.ring_start = self.header.linear_end;
-        // The ring's first entry: the stream goes on where the linear half ended.
-        self.last = None;
-        if let Some(log) = &self.log {
-            let line =
-                format!("\n[kennel: the rest is in a ring; read it with: kennel output {}]\n", self.id);
-            let _cosmetic = pwrite(log, line.as_bytes(), self.header.linear_end);
-        }
-    }
-
-    fn write_header(&mut self) {
-        let bytes = self.header.encode();
+    pub(super) fn write_header(&mut self) {
+        self.header.sequence += 1;
+        let (bytes, position) = (self.header.encode(), self.header.position());
         if let Ok(index) = open_once(&mut self.index, &self.dir, INDEX_FILE) {
-            let _counted_elsewhere = pwrite(index, &bytes, 0);
+            let _counted_elsewhere = pwrite(index, &bytes, position);
         }
     }
 
@@ -329,54 +313,11 @@ impl Spool {
         if let Some(old) = &self.index {
             copy(old, open_once(&mut index, &dir, INDEX_FILE)?)?;
         }
+        fault::point("spool-copied");
         self.header.moved = true;
         self.write_header();
         self.header.moved = false;
         (self.log, self.index, self.dir) = (log, index, dir);
         Ok(())
-    }
-}
-
-/// Whether the pipe holds bytes, without taking any.
-fn peek(pipe: BorrowedFd<'_>) -> io::Result<Drained> {
-    let waiting = rustix::io::ioctl_fionread(pipe)?;
-    if waiting > 0 {
-        return Ok(Drained::Some(waiting));
-    }
-    fault::point("peek-late");
-    let mut polled = [PollFd::from_borrowed_fd(pipe, PollFlags::IN)];
-    poll(&mut polled, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }))?;
-    let [seen] = polled;
-    // RACE(peek-late): bytes that came between the two looks show as readable; the next turn takes them.
-    let ended = seen.revents().contains(PollFlags::HUP) && !seen.revents().contains(PollFlags::IN);
-    Ok(if ended { Drained::Eof } else { Drained::Dry })
-}
-
-fn open_once<'slot>(
-    slot: &'slot mut Option<OwnedFd>,
-    dir: &OwnedFd,
-    name: &str,
-) -> Result<&'slot OwnedFd, Errno> {
-    if slot.is_none() {
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        *slot = Some(openat(dir, name, flags, Mode::RUSR | Mode::WUSR)?);
-    }
-    slot.as_ref().ok_or(Errno::BADF)
-}
-
-fn copy(from: &OwnedFd, to: &OwnedFd) -> io::Result<()> {
-    let mut buffer = [0; 16 << 10];
-    let mut at = 0;
-    loop {
-        let count = retry_on_intr(|| rustix::io::pread(from, &mut buffer, at))?;
-        if count == 0 {
-            return Ok(());
-        }
-        let mut rest = buffer.get(..count).unwrap_or_default();
-        while !rest.is_empty() {
-            let written = retry_on_intr(|| pwrite(to, rest, at))?;
-            at += written as u64;
-            rest = rest.get(written..).unwrap_or_default();
-        }
     }
 }

@@ -27,6 +27,7 @@ use crate::lifecycle::{State, Terms};
 use crate::record::{ProcRef, RECORD_VERSION, Record};
 use crate::spool::Spool;
 use crate::sys::{self, Fork};
+use crate::total::Total;
 use crate::wire::{
     Boundary, CommandSpec, Dialect, InputKind, Launch, OutputSpec, PlacementSpec, SizeSince, StdinSpec,
     TerminalSize, Usage,
@@ -105,7 +106,9 @@ fn in_place(birth: &Birth<'_>, launch: &Launch, place: &Place) -> Result<InPlace
     let mut record = first_record(birth, launch);
     let mut bounds = Bounds::set_up(launch, &mut record)?;
     record.write_first(&place.dir).map_err(context("write the task's record"))?;
-    let spool = Spool::new(Rc::clone(&place.dir), &launch.id, launch.output_cap_bytes);
+    let total = Total::new(launch.durable_dir.as_path(), &launch.id, launch.output_total_bytes);
+    let spool = Spool::new(Rc::clone(&place.dir), &launch.id, launch.output_cap_bytes)
+        .bounded(total.free_bytes(), Box::new(total));
     let (connections, ends) = match launch.terminal {
         Some(size) => terminal(size).map_err(context("make a terminal"))?,
         None => pipes(launch).map_err(context("make pipes"))?,
@@ -335,6 +338,8 @@ impl Ready {
             sweep_forced: false,
             kills: Vec::new(),
             capped_told: false,
+            limited_told: false,
+            crossed: None,
             members_peak: 1,
             finished: false,
             birth,

@@ -117,6 +117,9 @@ struct Task<'guard> {
     sweep_forced: bool,
     kills: Vec<KillWaiter>,
     capped_told: bool,
+    limited_told: bool,
+    /// A limit that was crossed and is still to be fed to the table.
+    crossed: Option<&'static str>,
     members_peak: u64,
     finished: bool,
 }
@@ -211,6 +214,7 @@ impl Task<'_> {
         self.clients.flush_last();
         // After the answer: nobody waits for this.
         self.place.retire();
+        self.keep_within_bounds();
         if self.end_report.is_some() || self.record.command.len() > launch::ARGUMENT_BYTES_MAX {
             self.place.retire_shell_files();
         }

@@ -5,16 +5,19 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use rustix::fs::{AtFlags, Mode, OFlags, mkdirat, open, openat, unlinkat};
+use rustix::fs::{AtFlags, Mode, OFlags, mkdirat, open, openat, statvfs, unlinkat};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, listen, socket_with};
 
 use crate::bytes::ByteStr;
 use crate::spool::LOG_FILE;
+use crate::total::keep_within;
 use crate::wire::Launch;
 
 /// The control socket's name in the task's directory.
 pub const SOCKET_FILE: &str = "control.sock";
+/// Finished tasks take no more of the memory file system: it is memory.
+const VOLATILE_TOTAL_BYTES: u64 = 128 << 20;
 
 /// A task's directory.
 #[derive(Debug)]
@@ -35,6 +38,7 @@ impl Place {
     pub(super) fn make(launch: &Launch) -> io::Result<Self> {
         let durable = launch.durable_dir.as_path();
         if let Some(volatile) = launch.volatile_dir.as_ref().filter(|_| !launch.durable)
+            && (volatile.as_path() == durable || has_room(volatile.as_path()))
             && let Ok(place) = Self::in_directory(volatile.as_path(), &launch.id)
         {
             let durable = volatile.as_path() == durable;
@@ -93,6 +97,12 @@ impl Place {
         Ok(place)
     }
 
+    /// Removes the oldest of what has ended here, if all of it is too much.
+    pub(super) fn keep_within(&self, total_bytes: u64) {
+        let bytes = if self.durable { total_bytes } else { total_bytes.min(VOLATILE_TOTAL_BYTES) };
+        keep_within(&self.parent, bytes);
+    }
+
     /// Removes what another directory now holds; the FIFO of the end report and the directory stay.
     pub(super) fn forget_contents(&self) {
         for name in ["record.json", LOG_FILE, "output.idx", SOCKET_FILE] {
@@ -104,6 +114,11 @@ impl Place {
     pub(super) fn remove(&self) {
         remove_task_dir(&self.parent, &self.id);
     }
+}
+
+/// Whether a quarter of the memory file system is free: others need it too.
+fn has_room(directory: &Path) -> bool {
+    statvfs(directory).is_ok_and(|file_system| file_system.f_bavail >= file_system.f_blocks / 4)
 }
 
 /// Removes a task's directory: the files that tasks make, and nothing else.

@@ -354,6 +354,9 @@ impl Task<'_> {
             self.exec_result(inputs);
         }
         self.shorten_settling();
+        if let Some(limit) = self.crossed.take() {
+            inputs.push(Input::Limit(limit.to_owned()));
+        }
         let Some(status) = self.leader_status else { return };
         if !self.settle_debts() || !(self.empty || self.bounds.knows_survivors()) {
             return;
@@ -482,6 +485,7 @@ impl Task<'_> {
         self.record.ended_unix_ms = Some(clock::unix_ms());
         let report = self.report();
         self.bounds.take_down();
+        self.spool.give_back();
         self.save_report(&report);
         self.answer_empty(&report);
         self.clients.tell_all(&FromSupervisor::Ended(Box::new(report)));
