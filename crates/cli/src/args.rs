@@ -10,6 +10,7 @@ use kennel::config::units as duration;
 use kennel::{ScrubEnv, SessionBuilder};
 
 use crate::boundary::BoundaryOptions;
+use crate::limits::LimitOptions;
 use crate::mcp::Profile;
 use crate::pages::{CompletionsOptions, ManOptions};
 use crate::sandbox::SandboxOptions;
@@ -213,6 +214,8 @@ pub(crate) struct CommandOptions {
     pub(crate) ask: Option<AskArg>,
     #[command(flatten)]
     pub(crate) sandbox: SandboxOptions,
+    #[command(flatten)]
+    pub(crate) limits: LimitOptions,
     /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,

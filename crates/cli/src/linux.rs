@@ -13,6 +13,7 @@ pub(crate) mod hook;
 pub(crate) mod hostfile;
 pub(crate) mod install;
 pub(crate) mod kill;
+pub(crate) mod limits;
 pub(crate) mod mcp;
 pub(crate) mod output;
 pub(crate) mod pages;

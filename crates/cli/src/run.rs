@@ -15,6 +15,7 @@ use kennel::{
 use crate::args::{CommandOptions, OnOutputCapArg, OnTimeoutArg, RunOptions, SurvivorsArg};
 use crate::ask::Asking;
 use crate::fault::Fault;
+use crate::limits;
 use crate::progress::Progress;
 use crate::render;
 use crate::sandbox;
@@ -125,12 +126,14 @@ fn request(options: &RunOptions, terminal: Option<&Terminal>) -> Result<Request,
 
 /// What `run` and `start` ask alike.
 pub(crate) fn common_request(options: &CommandOptions) -> Result<Request, Fault> {
-    let mut request = command(options)?.grace(options.grace).sandbox(options.sandbox.choice()).on_timeout(
-        match options.on_timeout {
+    let mut request = command(options)?
+        .grace(options.grace)
+        .sandbox(options.sandbox.choice())
+        .limits(options.limits.limits())
+        .on_timeout(match options.on_timeout {
             OnTimeoutArg::Kill => OnTimeout::Kill,
             OnTimeoutArg::Background => OnTimeout::Background,
-        },
-    );
+        });
     if let Some(choice) = options.survivors {
         request = request.survivors(match choice {
             SurvivorsArg::Adopt => Survivors::Adopt,
@@ -386,6 +389,12 @@ async fn finish(
             "timed out after {} ms; everything it started has been ended",
             outcome.duration_ms
         ));
+    }
+    if let Some(crossed) = outcome.end.as_ref().and_then(limits::crossed)
+        && !options.command.json
+        && !options.events
+    {
+        render::note(&format!("over the limit of {crossed}; everything it started has been ended"));
     }
     Ok(match interrupted {
         Some(signal) => u8::try_from(128 + signal).unwrap_or(125),

@@ -157,12 +157,12 @@ fn pids(dir: impl AsFd) -> Vec<i32> {
     text.lines().filter_map(|line| line.parse().ok()).filter(|pid| *pid > 1).collect()
 }
 
-fn read(dir: impl AsFd, name: &str) -> Option<String> {
+pub(crate) fn read(dir: impl AsFd, name: &str) -> Option<String> {
     let file = openat(dir, name, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()?;
     io::read_to_string(std::fs::File::from(file)).ok()
 }
 
-fn write(dir: impl AsFd, name: &str, bytes: &[u8]) -> rustix::io::Result<()> {
+pub(crate) fn write(dir: impl AsFd, name: &str, bytes: &[u8]) -> rustix::io::Result<()> {
     let file = openat(dir, name, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
     rustix::io::write(&file, bytes).map(drop)
 }

@@ -10,6 +10,7 @@ use rustix::termios::tcsetpgrp;
 use crate::exec::ExecPlan;
 use crate::facts::Facts;
 use crate::inherit::Inherited;
+use crate::limits::Limits;
 use crate::pid_namespace;
 use crate::sandbox::{Confinement, Off};
 use crate::signals::KeeperSignals;
@@ -63,6 +64,8 @@ pub struct ChildPlan<'fd> {
     pub cwd: CString,
     /// Attributes of the request, where they may differ from our own.
     pub inherited: Option<Inherited>,
+    /// What each process may use, below what it inherits.
+    pub limits: Limits,
     /// The task's tag, where one can be set.
     pub tag: Option<Tag>,
     /// What binds the command, where something does.
@@ -117,6 +120,7 @@ impl ChildPlan<'_> {
         if let Some(inherited) = &self.inherited {
             inherited.apply_limits();
         }
+        self.limits.apply();
         // A tag that the kernel refuses is a weaker recovery, not a reason to run nothing.
         if let Some(tag) = self.tag {
             let _untagged = tag.apply();

@@ -13,6 +13,7 @@ pub(crate) mod init;
 pub(crate) mod input;
 pub(crate) mod keys;
 pub(crate) mod kill;
+pub(crate) mod limits;
 pub(crate) mod link;
 pub(crate) mod outcome;
 pub(crate) mod places;
@@ -47,6 +48,7 @@ pub use id::TaskId;
 pub use init::init;
 pub use input::{INPUT_WAIT_DEFAULT, Input, InputPort, InputReport};
 pub use kill::Kill;
+pub use limits::Limits;
 pub use outcome::{
     Boundary, Clamped, ClampedValue, Consent, End, Enforced, ErrorInfo, InputKind, InputRefusal, KillReport,
     Notice, Outcome, Proof, Protection, RuleHit, Status, StoppedBy, Survivor, TaskInfo, TaskList, TaskOutput,

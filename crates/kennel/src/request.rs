@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::check::Answer;
+use crate::limits::Limits;
 use crate::sandbox::SandboxChoice;
 pub use supervisor::wire::BoundaryChoice;
 pub use supervisor::wire::TerminalSize;
@@ -83,6 +84,7 @@ pub struct Request {
     pub(crate) stdin_bytes: Option<Vec<u8>>,
     pub(crate) pty: Option<TerminalSize>,
     pub(crate) sandbox: SandboxChoice,
+    pub(crate) limits: Limits,
 }
 
 /// The seed's grace between SIGTERM and SIGKILL.
@@ -128,6 +130,7 @@ impl Request {
             stdin_bytes: None,
             pty: None,
             sandbox: SandboxChoice::default(),
+            limits: Limits::default(),
         }
     }
 
@@ -251,6 +254,12 @@ impl Request {
     /// What binds the command; what this does not say comes from the session.
     pub fn sandbox(mut self, choice: SandboxChoice) -> Self {
         self.sandbox = choice;
+        self
+    }
+
+    /// What the command may use; what this does not say comes from the session.
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
         self
     }
 

@@ -8,7 +8,7 @@ use crate::parse::environ::{Finder, find};
 use crate::parse::lines::Lines;
 use crate::parse::net::{parse_inet, parse_link, parse_unix};
 use crate::parse::stat::parse_stat;
-use crate::parse::{cgroup, limits, status};
+use crate::parse::{cgroup, limits, status, usage};
 
 /// Pieces of a size that the input chooses, so that every edge between two is met.
 fn pieces(text: &[u8]) -> impl Iterator<Item = &[u8]> {
@@ -100,6 +100,13 @@ pub fn fuzz_connector(datagram: &[u8]) {
     assert!(count <= datagram.len() / 36, "a message has a header");
 }
 
+/// What a process uses: `statm`, `smaps_rollup`, `fdinfo`.
+pub fn fuzz_usage(text: &[u8]) {
+    drop(usage::parse_statm(text).map(|memory| memory.private_pages().to_string()));
+    drop(usage::parse_rollup(text).map(|bytes| bytes.to_string()));
+    drop(usage::parse_fdinfo(text).map(|open| open.offset.to_string()));
+}
+
 /// An entry for a fuzzer.
 pub type Target = fn(&[u8]);
 
@@ -113,6 +120,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("cgroup", fuzz_cgroup),
     ("net", fuzz_net),
     ("connector", fuzz_connector),
+    ("usage", fuzz_usage),
 ];
 
 #[cfg(test)]
@@ -132,6 +140,9 @@ mod tests {
         b"Name:\tx\nUid:\t0\t0\t0\t0\nTracerPid:\t0\nVmRSS:\t  12 kB\n",
         b"1:name=systemd:/a\n0::/b\n",
         b"   0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 4711 1\n",
+        b"5120 3000 1000 2 0 900 0\n",
+        b"00400000-7ffd ---p 0 00:00 0 [rollup]\nRss:   884 kB\nPss:   385 kB\n",
+        b"pos:\t10\nflags:\t0100001\nmnt_id:\t29\nino:\t7\n",
         b"0000000000000000: 00000002 00000000 00010000 0001 01 15000 /run/a b.sock\n",
     ];
 
@@ -187,7 +198,7 @@ mod tests {
             line.extend(format!(") S {ppid} 1 1 0 -1 0 0 0 0 0 1 2 0 0 20 0 1 0 {start_ticks} 0 {rss_pages} 0\n").bytes());
             let expected = Stat {
                 pid, comm, state: b'S', ppid, pgrp: 1, session: 1, tty_nr: 0, flags: 0, child_minor_faults: 0,
-                utime_ticks: 1, stime_ticks: 2, num_threads: 1, start_ticks, vsize_bytes: 0, rss_pages,
+                utime_ticks: 1, stime_ticks: 2, child_time_ticks: 0, num_threads: 1, start_ticks, vsize_bytes: 0, rss_pages,
             };
             prop_assert_eq!(parse_stat(&line), Some(expected));
         }

@@ -27,6 +27,7 @@ mod snapshot;
 mod sweep;
 mod sys;
 mod track;
+mod usage;
 mod walk;
 
 pub use closure::{Reason, Related, Rules, closure};
@@ -42,6 +43,7 @@ pub use snapshot::{Row, Snapshot};
 pub use sweep::SignalReport;
 pub use sys::Signal;
 pub use track::{ActiveSource, Marker, Source, TrackOptions, Tracker, track_descendants};
+pub use usage::{Memory, has_written_to, memory, open_files, proportional_bytes};
 pub use walk::{
     Member, Walked, all_pids, children_of, children_of_self_single_threaded, descendants, descendants_settled,
 };

@@ -45,8 +45,15 @@ pub enum End {
     },
     /// It crossed a limit.
     Limit {
-        /// Which.
+        /// `memory`, `pids`, `cpu_time`, `file_size`, `open_files`, `output`.
         limit: String,
+        /// What was used when it was noticed: bytes, processes and threads, milliseconds, bytes,
+        /// descriptors, bytes.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        used: Option<u64>,
+        /// What was allowed, in the same unit.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        max: Option<u64>,
     },
     /// Its keepers were killed, or the machine stopped, and its end was not seen.
     Lost {
@@ -58,6 +65,23 @@ pub enum End {
         /// Why.
         why: String,
     },
+}
+
+/// A limit that was crossed, with the figures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Crossed {
+    /// As in [`End::Limit`].
+    pub(crate) limit: &'static str,
+    /// What was used.
+    pub(crate) used: u64,
+    /// What was allowed.
+    pub(crate) max: u64,
+}
+
+impl From<Crossed> for End {
+    fn from(Crossed { limit, used, max }: Crossed) -> Self {
+        Self::Limit { limit: limit.to_owned(), used: Some(used), max: Some(max) }
+    }
 }
 
 /// A wait status, decoded (`wait(2)`).

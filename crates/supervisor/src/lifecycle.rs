@@ -4,7 +4,7 @@
 //! to [`Action::SignalTree`], [`Action::ArmGrace`] and [`Action::Sweep`], which is the one kill path. Nothing here
 //! knows a process, a clock or a descriptor; the driver performs the actions and reports back as inputs.
 
-use crate::end::{End, StoppedBy, WaitStatus};
+use crate::end::{Crossed, End, StoppedBy, WaitStatus};
 
 /// What may happen to a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub(crate) enum Input {
     /// The owner, the guard or the session has gone.
     OwnerGone(Farewell),
     /// A limit of the task was crossed.
-    Limit(String),
+    Limit(Crossed),
     /// The grace is over and members live.
     GraceOver,
     /// The caller's answer is due though the sweep goes on.
@@ -124,7 +124,7 @@ pub(crate) struct Terms {
     pub on_timeout: OnTimeout,
     /// See [`OnOwnerExit`].
     pub on_owner_exit: OnOwnerExit,
-    /// Grace after a timeout or a limit, milliseconds.
+    /// Grace after a timeout, milliseconds.
     pub grace_ms: u64,
 }
 
@@ -136,7 +136,7 @@ pub(crate) enum Why {
     /// A wish.
     Stopped(StoppedBy),
     /// A limit.
-    Limit(String),
+    Limit(Crossed),
 }
 
 impl Why {
@@ -144,7 +144,7 @@ impl Why {
         match self {
             Self::TimedOut => End::TimedOut,
             Self::Stopped(by) => End::Stopped { by: *by },
-            Self::Limit(limit) => End::Limit { limit: limit.clone() },
+            Self::Limit(crossed) => (*crossed).into(),
         }
     }
 }
@@ -237,6 +237,16 @@ pub(crate) enum Action {
 /// Grace when the session was closed. Its owner waits for all to be gone, so it is short.
 pub(crate) const SESSION_CLOSED_GRACE_MS: u64 = 250;
 
+/// Grace after a limit was crossed: it is to bind, and not to be lived in.
+pub(crate) const LIMIT_GRACE_MS: u64 = 250;
+
+impl Crossed {
+    /// A hog of memory or processes takes more while it is asked.
+    fn outruns_a_request(&self) -> bool {
+        ["memory", "pids"].contains(&self.limit)
+    }
+}
+
 /// The table.
 pub(crate) fn step(state: State, input: Input, terms: Terms) -> (State, Vec<Action>) {
     match (state, input) {
@@ -287,8 +297,10 @@ impl Input {
         let ladder = |by, grace_ms| Stop { by, signal: libc::SIGTERM, grace_ms, force: Force::Kill };
         match self {
             Self::TimedOut => Some((Why::TimedOut, ladder(StoppedBy::Kennel, terms.grace_ms))),
-            Self::Limit(limit) => {
-                Some((Why::Limit(limit.clone()), ladder(StoppedBy::Kennel, terms.grace_ms)))
+            Self::Limit(crossed) => {
+                let grace_ms =
+                    if crossed.outruns_a_request() { 0 } else { LIMIT_GRACE_MS.min(terms.grace_ms) };
+                Some((Why::Limit(*crossed), ladder(StoppedBy::Kennel, grace_ms)))
             }
             Self::Stop(stop) => Some((Why::Stopped(stop.by), stop.clone())),
             Self::OwnerGone(farewell) if terms.on_owner_exit == OnOwnerExit::Kill => {

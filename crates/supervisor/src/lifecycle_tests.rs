@@ -10,6 +10,8 @@ const TERMS: Terms = Terms {
     grace_ms: 5000,
 };
 
+const SPUN: Crossed = Crossed { limit: "cpu_time", used: 1010, max: 1000 };
+
 fn exited(code: i32, alone: bool) -> Input {
     Input::LeaderEnded { status: WaitStatus::Exited(code), alone }
 }
@@ -96,11 +98,15 @@ fn all_six_inputs_use_the_one_kill_path() {
         (Input::TimedOut, End::TimedOut),
         (cancel, End::Stopped { by: StoppedBy::Cancel }),
         (stop(5000, Force::Kill), End::Stopped { by: StoppedBy::User }),
-        (Input::Limit("memory".into()), End::Limit { limit: "memory".into() }),
+        (Input::Limit(SPUN), SPUN.into()),
         (Input::OwnerGone(Farewell::Closed), End::Stopped { by: StoppedBy::OwnerExit }),
         (session, End::Stopped { by: StoppedBy::Session }),
     ] {
-        let grace = if input == Input::OwnerGone(Farewell::Closed) { SESSION_CLOSED_GRACE_MS } else { 5000 };
+        let grace = match input {
+            Input::OwnerGone(Farewell::Closed) => SESSION_CLOSED_GRACE_MS,
+            Input::Limit(_) => LIMIT_GRACE_MS,
+            _ => 5000,
+        };
         let inputs = [Input::Started, input, Input::GraceOver, exited(0, false), Input::Empty];
         let path = [
             AnnounceStart,
@@ -114,6 +120,26 @@ fn all_six_inputs_use_the_one_kill_path() {
         ];
         check(TERMS, &inputs, Some(&end), &path);
     }
+}
+
+#[test]
+fn a_hog_of_memory_or_processes_is_swept_at_once() {
+    for limit in ["memory", "pids"] {
+        let crossed = Crossed { limit, used: 2, max: 1 };
+        let end = End::Limit { limit: limit.to_owned(), used: Some(2), max: Some(1) };
+        let inputs = [Input::Started, Input::Limit(crossed), Input::Empty];
+        check(TERMS, &inputs, Some(&end), &[AnnounceStart, DisarmTimeout, Sweep, DisarmTimeout, Finish]);
+    }
+    let inputs = [Input::Started, Input::Limit(SPUN), exited(153, true)];
+    let path = [
+        AnnounceStart,
+        DisarmTimeout,
+        SignalTree(libc::SIGTERM),
+        ArmGrace(LIMIT_GRACE_MS),
+        DisarmTimeout,
+        Finish,
+    ];
+    check(TERMS, &inputs, Some(&SPUN.into()), &path);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crate::bytes::ByteStr;
 use crate::end::{End, StoppedBy};
 use crate::lifecycle::{OnOutputCap, OnOwnerExit, OnTimeout, Survivors};
 pub use crate::wire_confine::{
-    AccessSpec, ConfineSpec, Enforced, EntrySpec, ModeSpec, NetworkSpec, Protection, SandboxSpec,
+    AccessSpec, ConfineSpec, Enforced, EntrySpec, LimitsSpec, ModeSpec, NetworkSpec, Protection, SandboxSpec,
 };
 pub use crate::wire_input::{
     INPUT_BYTES_MAX, InputAnswer, InputKind, InputOrder, InputRefusal, InputState, SizeSince, TerminalSize,
@@ -246,6 +246,15 @@ pub enum Notice {
         service: String,
         /// The command that asks.
         command: String,
+    },
+    /// The task crossed a limit and is being ended.
+    LimitCrossed {
+        /// As in its end.
+        limit: String,
+        /// What was used: bytes, processes and threads, milliseconds, bytes, descriptors.
+        used: u64,
+        /// What was allowed, in the same unit.
+        max: u64,
     },
     /// Written by a newer Kennel.
     #[serde(other)]

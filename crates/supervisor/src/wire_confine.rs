@@ -18,6 +18,42 @@ pub struct ConfineSpec {
     /// Run nothing with less protection than asked.
     #[serde(default)]
     pub required: bool,
+    /// What it may use.
+    #[serde(default, skip_serializing_if = "LimitsSpec::is_empty")]
+    pub limits: LimitsSpec,
+}
+
+/// What a task may use at most.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LimitsSpec {
+    /// Memory of all its processes together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_bytes: Option<u64>,
+    /// Processes and threads.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pids: Option<u64>,
+    /// CPU time of all its processes together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu_time_ms: Option<u64>,
+    /// Percent of one CPU at any time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu_share_percent: Option<u32>,
+    /// Bytes of any file that it writes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file_size_bytes: Option<u64>,
+    /// Descriptors of one process.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub open_files: Option<u64>,
+    /// No core files.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub no_core: bool,
+}
+
+impl LimitsSpec {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// A sandbox.

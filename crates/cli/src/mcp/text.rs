@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use kennel::{End, Notice, Outcome, Status, Survivor, TaskInfo};
 
-use crate::render;
+use crate::{limits, render};
 
 /// What goes to a model at most, in one answer.
 pub(crate) const CHARS_MAX: usize = 30_000;
@@ -83,7 +83,10 @@ fn ended(outcome: &Outcome) -> Option<String> {
         End::Signaled { signal, .. } => format!("[killed by {signal}, exit code {code}]"),
         End::TimedOut => format!("[timed out after {} ms, exit code {code}{all_dead}]", outcome.duration_ms),
         End::Stopped { by } => format!("[stopped ({by:?}), exit code {code}{all_dead}]").to_lowercase(),
-        End::Limit { limit } => format!("[ended by the limit of {limit}, exit code {code}]"),
+        end @ End::Limit { .. } => {
+            let crossed = limits::crossed(end).unwrap_or_default();
+            format!("[over the limit of {crossed}, exit code {code}{all_dead}]")
+        }
         End::Lost { why } => format!("[lost: {why}]"),
         End::NotStarted { why } => format!("[not started: {why}; exit code {code}]"),
     })

@@ -15,6 +15,7 @@ mod ends;
 mod faults;
 mod hostile;
 mod install;
+mod limits;
 mod mcp;
 mod output;
 mod people;

@@ -38,7 +38,7 @@ pub(crate) fn confine_spec(choice: &SandboxChoice, around: &Around<'_>) -> Resul
                 "add --sandbox workspace-write",
             ));
         }
-        SandboxMode::Off => return Ok(ConfineSpec { sandbox: None, scope_signals, required }),
+        SandboxMode::Off => return Ok(ConfineSpec { scope_signals, required, ..ConfineSpec::default() }),
     };
     if mode == ModeSpec::ReadOnly && !choice.writable.is_empty() {
         return Err(refused(
@@ -59,7 +59,7 @@ pub(crate) fn confine_spec(choice: &SandboxChoice, around: &Around<'_>) -> Resul
         Network::Off => NetworkSpec::Off,
     };
     let sandbox = SandboxSpec { mode, network, entries: tree.entries, temp: Some(ByteStr::from(&temp)) };
-    Ok(ConfineSpec { sandbox: Some(sandbox), scope_signals, required })
+    Ok(ConfineSpec { sandbox: Some(sandbox), scope_signals, required, ..ConfineSpec::default() })
 }
 
 fn refused(what: &str, hint: &str) -> Error {

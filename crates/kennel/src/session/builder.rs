@@ -12,6 +12,7 @@ use crate::check::{Answer, AskHook, Check, PolicyChoice};
 use crate::config::{Config, Limit, Setting, Settings};
 use crate::environ::{self, EnvChoices, Environment, ScrubEnv};
 use crate::guard::GuardStart;
+use crate::limits::Limits;
 use crate::outcome::Notice;
 use crate::places::Places;
 use crate::sandbox::SandboxChoice;
@@ -51,6 +52,7 @@ pub(crate) struct SessionTerms {
     /// The guard is a fork of this process for one task: umask, limits and the like are the same still.
     pub(crate) guard_is_fresh: bool,
     pub(crate) sandbox: SandboxChoice,
+    pub(crate) limits: Limits,
 }
 
 /// Opens a session; made by [`crate::Kennel::session`].
@@ -72,6 +74,7 @@ pub struct SessionBuilder {
     pub(super) owner_pid: Option<i32>,
     pub(super) check: Check,
     pub(super) sandbox: SandboxChoice,
+    pub(super) limits: Limits,
 }
 
 impl SessionBuilder {
@@ -92,6 +95,7 @@ impl SessionBuilder {
             owner_pid: None,
             check: Check::default(),
             sandbox: SandboxChoice::default(),
+            limits: Limits::default(),
         }
     }
 
@@ -223,6 +227,12 @@ impl SessionBuilder {
     /// What binds the session's commands, as far as their requests do not say otherwise.
     pub fn sandbox(mut self, choice: SandboxChoice) -> Self {
         self.sandbox = choice;
+        self
+    }
+
+    /// What the session's commands may use, as far as their requests do not say otherwise.
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
         self
     }
 }

@@ -64,6 +64,7 @@ impl SessionBuilder {
             check: self.check,
             guard_is_fresh,
             sandbox: self.sandbox,
+            limits: self.limits,
         };
         Ok(Session::new(terms, guard))
     }

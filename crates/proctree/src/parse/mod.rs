@@ -11,6 +11,7 @@ pub mod lines;
 pub mod net;
 pub mod stat;
 pub mod status;
+pub mod usage;
 
 /// An ASCII decimal number that fills `text` entirely.
 pub(crate) fn number<T: std::str::FromStr>(text: &[u8]) -> Option<T> {

@@ -27,6 +27,8 @@ pub struct Stat {
     pub utime_ticks: u64,
     /// Time in kernel mode, in clock ticks, of all threads.
     pub stime_ticks: u64,
+    /// Time in both modes of children that were waited for, and of theirs, in clock ticks.
+    pub child_time_ticks: u64,
     /// Threads that have not been released, the leader included even when it has exited.
     pub num_threads: i64,
     /// Start, in clock ticks since boot.
@@ -63,7 +65,8 @@ pub fn parse_stat(text: &[u8]) -> Option<Stat> {
         child_minor_faults: number(rest.nth(1)?)?, // 11, after minflt
         utime_ticks: number(rest.nth(2)?)?,        // 14, after majflt and cmajflt
         stime_ticks: number(rest.next()?)?,        // 15
-        num_threads: number(rest.nth(4)?)?,        // 20, after cutime, cstime, priority, nice
+        child_time_ticks: number::<u64>(rest.next()?)?.saturating_add(number(rest.next()?)?), // 16, 17
+        num_threads: number(rest.nth(2)?)?,        // 20, after priority and nice
         start_ticks: number(rest.nth(1)?)?,        // 22, after itrealvalue
         vsize_bytes: number(rest.next()?)?,        // 23
         rss_pages: number(rest.next()?)?,          // 24
@@ -96,6 +99,7 @@ mod tests {
             child_minor_faults: 2,
             utime_ticks: 55,
             stime_ticks: 66,
+            child_time_ticks: 77 + 88,
             num_threads: 3,
             start_ticks: 12345,
             vsize_bytes: 4096,

@@ -83,6 +83,14 @@ pub(crate) fn for_each_socket(_pid: i32, _found: &mut dyn FnMut(u64)) -> io::Res
     unsupported()
 }
 
+pub(crate) fn for_each_descriptor(_pid: i32, _found: &mut dyn FnMut(i32)) -> io::Result<()> {
+    unsupported()
+}
+
+pub(crate) fn page_bytes() -> u64 {
+    4096
+}
+
 pub(crate) fn net_namespace(_pid: i32) -> Option<u64> {
     None
 }

@@ -93,6 +93,11 @@ impl Bounds {
         }
     }
 
+    /// The task's cgroup.
+    pub(super) fn leaf(&self) -> Option<&Leaf> {
+        self.leaf.as_ref()
+    }
+
     fn kind(&self) -> Boundary {
         match (&self.reaper, &self.leaf) {
             (Some(_), _) => Boundary::PidNamespace,

@@ -67,6 +67,11 @@ fn with_shell_files(layout: &Layout, place: &Place) -> Layout {
     Layout::new(entries)
 }
 
+/// Whether one of them is less than asked.
+pub(super) fn is_weaker(protections: &[Protection]) -> bool {
+    protections.iter().any(|protection| protection.enforced != Enforced::Fully)
+}
+
 /// Why a command was not started whose protections were required.
 pub(super) fn refusal(protections: &[Protection]) -> String {
     let weaker: Vec<String> = protections

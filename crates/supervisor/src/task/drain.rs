@@ -10,6 +10,7 @@ use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 
 use super::{Task, clients::Role, place::Place, terminal::HELD_BYTES_MAX, token};
 use crate::clock;
+use crate::end::Crossed;
 use crate::lifecycle::OnOutputCap;
 use crate::spool::{Drained, Stream};
 use crate::wire::{FromSupervisor, Notice};
@@ -167,7 +168,8 @@ impl Task<'_> {
             self.capped_told = true;
             self.notice(Notice::SpoolCapped { offset: header.linear_end });
             if self.launch.on_output_cap == OnOutputCap::Kill {
-                self.crossed = Some("output");
+                self.crossed =
+                    Some(Crossed { limit: "output", used: header.total, max: self.launch.output_cap_bytes });
             }
         }
         if !self.limited_told

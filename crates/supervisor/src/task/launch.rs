@@ -12,10 +12,11 @@ use rustix::process::Pid;
 
 use super::bounds::Bounds;
 use super::clients::Clients;
-use super::confinement::Binding;
+use super::confinement::{self, Binding};
 use super::drain::{self, Pipes};
 use super::end_report::{self, EndReport};
 use super::input::{Inputs, Sink};
+use super::limits::Watch;
 use super::place::Place;
 use super::terminal::Terminal;
 use super::waiting::Waiting;
@@ -80,6 +81,7 @@ struct Ready {
     leader: i32,
     binding: Binding,
     bounds: Bounds,
+    limits: Watch,
 }
 
 fn try_prepare(birth: &Birth<'_>, launch: &Launch) -> Result<Ready, String> {
@@ -87,8 +89,19 @@ fn try_prepare(birth: &Birth<'_>, launch: &Launch) -> Result<Ready, String> {
         .map_err(|error| format!("make a task directory in {}: {error}", launch.durable_dir.to_text()))?;
     let ready = in_place(birth, launch, &place);
     match ready {
-        Ok((record, spool, connections, exec_error, end_report, leader, binding, bounds)) => {
-            Ok(Ready { place, record, spool, connections, exec_error, end_report, leader, binding, bounds })
+        Ok((record, spool, connections, exec_error, end_report, leader, binding, (bounds, limits))) => {
+            Ok(Ready {
+                place,
+                record,
+                spool,
+                connections,
+                exec_error,
+                end_report,
+                leader,
+                binding,
+                bounds,
+                limits,
+            })
         }
         Err(why) => {
             place.remove();
@@ -97,7 +110,7 @@ fn try_prepare(birth: &Birth<'_>, launch: &Launch) -> Result<Ready, String> {
     }
 }
 
-type InPlace = (Record, Spool, Connections, OwnedFd, Option<EndReport>, i32, Binding, Bounds);
+type InPlace = (Record, Spool, Connections, OwnedFd, Option<EndReport>, i32, Binding, (Bounds, Watch));
 
 fn in_place(birth: &Birth<'_>, launch: &Launch, place: &Place) -> Result<InPlace, String> {
     let context = |what: &'static str| move |error: io::Error| format!("{what}: {error}");
@@ -105,6 +118,11 @@ fn in_place(birth: &Birth<'_>, launch: &Launch, place: &Place) -> Result<InPlace
     // the leader; closed by writing the record before the fork.
     let mut record = first_record(birth, launch);
     let mut bounds = Bounds::set_up(launch, &mut record)?;
+    let limits = Watch::set_up(launch.confine.limits, bounds.leaf());
+    record.protections = limits.protections();
+    if launch.confine.required && confinement::is_weaker(&record.protections) {
+        return Err(confinement::refusal(&record.protections));
+    }
     record.write_first(&place.dir).map_err(context("write the task's record"))?;
     let total = Total::new(launch.durable_dir.as_path(), &launch.id, launch.output_total_bytes);
     let spool = Spool::new(Rc::clone(&place.dir), &launch.id, launch.output_cap_bytes)
@@ -138,6 +156,7 @@ fn in_place(birth: &Birth<'_>, launch: &Launch, place: &Place) -> Result<InPlace
         cwd: CString::new(launch.cwd.0.clone())
             .map_err(|_| "the working directory holds a NUL byte".to_owned())?,
         inherited: launch.inherited.clone().map(Into::into),
+        limits: limits.of_each_process(),
         tag: launch.tag.and_then(Tag::from_value),
         confinement: binding.confinement.take(),
         required: launch.confine.required,
@@ -155,7 +174,7 @@ fn in_place(birth: &Birth<'_>, launch: &Launch, place: &Place) -> Result<InPlace
             fault::point("record-first");
             binding.confinement = plan.confinement.take();
             let end_report = end_report.map(|(report, _)| report);
-            Ok((record, spool, connections, exec_error, end_report, pid, binding, bounds))
+            Ok((record, spool, connections, exec_error, end_report, pid, binding, (bounds, limits)))
         }
     }
 }
@@ -328,6 +347,7 @@ impl Ready {
             end_report: self.end_report,
             leader: self.leader,
             bounds: self.bounds,
+            limits: self.limits,
             leader_status: None,
             leader_told: false,
             empty: false,

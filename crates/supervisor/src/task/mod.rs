@@ -12,6 +12,7 @@ mod held;
 mod input;
 mod ladder;
 mod launch;
+mod limits;
 mod place;
 mod temp;
 mod terminal;
@@ -23,7 +24,7 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use rustix::event::epoll;
 
 use crate::clock;
-use crate::end::WaitStatus;
+use crate::end::{Crossed, WaitStatus};
 use crate::keeper::{TASK_NAME, become_keeper, close_all_but};
 use crate::lifecycle::{State, Terms};
 use crate::record::{Origin, ProcRef, Record};
@@ -105,6 +106,7 @@ struct Task<'guard> {
     end_report: Option<EndReport>,
     leader: i32,
     bounds: Bounds,
+    limits: limits::Watch,
     leader_status: Option<WaitStatus>,
     /// The leader's end was fed to the table.
     leader_told: bool,
@@ -119,7 +121,7 @@ struct Task<'guard> {
     capped_told: bool,
     limited_told: bool,
     /// A limit that was crossed and is still to be fed to the table.
-    crossed: Option<&'static str>,
+    crossed: Option<Crossed>,
     members_peak: u64,
     finished: bool,
 }
@@ -138,14 +140,28 @@ struct Timers {
     sweep_overdue: Option<u64>,
     /// When it is looked for a member that waits for input.
     quiet: Option<u64>,
+    /// Children wait to be collected.
+    reap: Option<u64>,
+    /// When the tree is next looked at for its limits.
+    limits: Option<u64>,
 }
 
 impl Timers {
     fn next(&self) -> Option<u64> {
-        [self.timeout, self.grace, self.settle, self.record, self.sweep, self.sweep_overdue, self.quiet]
-            .into_iter()
-            .flatten()
-            .min()
+        [
+            self.timeout,
+            self.grace,
+            self.settle,
+            self.record,
+            self.sweep,
+            self.sweep_overdue,
+            self.quiet,
+            self.reap,
+            self.limits,
+        ]
+        .into_iter()
+        .flatten()
+        .min()
     }
 }
 

@@ -24,6 +24,17 @@ pub(crate) fn for_each_socket(pid: i32, found: &mut dyn FnMut(u64)) -> io::Resul
     })
 }
 
+/// Each descriptor of `pid`; none if the process has gone.
+pub(crate) fn for_each_descriptor(pid: i32, found: &mut dyn FnMut(i32)) -> io::Result<()> {
+    let Some(dir) = open_proc(format_args!("/proc/{pid}/fd"), OFlags::RDONLY | OFlags::DIRECTORY)? else {
+        return Ok(());
+    };
+    for_each_number::<4096>(&dir, &mut |fd, _| {
+        found(fd);
+        Ok(())
+    })
+}
+
 /// The number of the network namespace of a process.
 pub(crate) fn net_namespace(pid: i32) -> Option<u64> {
     link(format_args!("/proc/{pid}/ns/net"), "net")

@@ -8,6 +8,7 @@
 
 mod crowd;
 mod detach;
+mod greedy;
 mod groups;
 mod odd;
 mod sys;
@@ -93,6 +94,10 @@ fn main() {
         b"reuse" => odd::reuse(&orders),
         b"as-host" => odd::as_host(&orders),
         b"closed-output" => odd::closed_output(&orders),
+        b"greedy-memory" => greedy::memory(&orders),
+        b"shared-memory" => greedy::shared_memory(&orders),
+        b"greedy-files" => greedy::files(&orders),
+        b"greedy-disk" => greedy::disk(&orders),
         b"chatty" => talk::chatty(&orders),
         b"alternate" => talk::alternate(&orders),
         b"slow-utf8" => talk::slow_utf8(&orders),
