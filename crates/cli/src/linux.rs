@@ -18,6 +18,7 @@ pub(crate) mod mcp;
 pub(crate) mod output;
 pub(crate) mod pages;
 pub(crate) mod progress;
+pub(crate) mod relay;
 pub(crate) mod render;
 pub(crate) mod run;
 pub(crate) mod sandbox;

@@ -17,6 +17,7 @@ use crate::ask::Asking;
 use crate::fault::Fault;
 use crate::limits;
 use crate::progress::Progress;
+use crate::relay::{self, Relay, size_of_caller};
 use crate::render;
 use crate::sandbox;
 use crate::send::PtySize;
@@ -48,8 +49,9 @@ pub(crate) async fn run(options: RunOptions, guard: GuardStart) -> Result<u8, Fa
 async fn try_run(options: RunOptions, guard: GuardStart) -> Result<u8, Fault> {
     let terminal = Terminal::of_caller();
     // A signal that the caller ignores (nohup) stays ignored; a wrapper is not to undo that.
-    let signals =
-        Signals::catch(&caught_signals(terminal.is_some())).context("catch signals").map_err(Fault::own)?;
+    let signals = Signals::catch(&caught_signals(terminal.is_some(), options.command.pty.is_some()))
+        .context("catch signals")
+        .map_err(Fault::own)?;
     let asking = Asking::new(&options.command, Some(&signals))?;
     let session = open_session(&options.command, guard, &asking).await?;
     let request = request(&options, terminal.as_ref())?;
@@ -62,20 +64,28 @@ async fn try_run(options: RunOptions, guard: GuardStart) -> Result<u8, Fault> {
     } else {
         Mode::Stream
     };
-    let progress =
-        Progress::new(options.command.description.as_deref(), mode != Mode::Events && !options.tty);
+    let progress = Progress::new(
+        options.command.description.as_deref(),
+        mode != Mode::Events && !options.tty && options.command.pty.is_none(),
+    );
     let grace = options.command.grace;
+    let relay = options.command.pty.map(|_size| Relay::begin(&task));
     let mut watch =
-        Watch { task: &task, signals, terminal, progress, grace, interrupted: None, unwritten: false };
+        Watch { task: &task, signals, terminal, relay, progress, grace, interrupted: None, unwritten: false };
     watch.follow(mode).await?;
     let interrupted = watch.interrupted;
+    // What is said from here on is said to a terminal in its usual modes.
+    watch.relay = None;
     let terminal = watch.terminal.take();
     finish(&options, &task, interrupted, (terminal, watch.progress)).await
 }
 
-fn caught_signals(on_terminal: bool) -> Vec<i32> {
+fn caught_signals(on_terminal: bool, relays: bool) -> Vec<i32> {
     let mut signals: Vec<i32> = ENDING.to_vec();
-    if !on_terminal {
+    if relays {
+        signals.extend(relay::SIGNALS);
+    }
+    if !on_terminal || relays {
         // On a terminal Ctrl-Z stops the command and us together, and `fg` continues both: the kernel's work.
         signals.push(libc::SIGTSTP);
     }
@@ -117,6 +127,13 @@ fn request(options: &RunOptions, terminal: Option<&Terminal>) -> Result<Request,
     }
     if options.tty {
         request = request.output(Output::Inherit);
+    }
+    let given = |variable: &OsString| variable.as_bytes().starts_with(b"TERM=");
+    if options.command.pty.is_some()
+        && !options.command.environment.env.iter().any(given)
+        && let Some(term) = relay::term_of_caller()
+    {
+        request = request.env("TERM", term);
     }
     if let Some(terminal) = terminal {
         request = request.in_process_group(terminal.group);
@@ -164,7 +181,7 @@ pub(crate) fn common_request(options: &CommandOptions) -> Result<Request, Fault>
     if let Some(size) = options.pty {
         request = request.pty(match size {
             PtySize::Given(size) => size,
-            PtySize::OfCaller => TERMINAL_SIZE_DEFAULT,
+            PtySize::OfCaller => size_of_caller().unwrap_or(TERMINAL_SIZE_DEFAULT),
         });
     }
     if options.merge {
@@ -231,6 +248,7 @@ struct Watch<'task> {
     task: &'task Task,
     signals: Signals,
     terminal: Option<Terminal>,
+    relay: Option<Relay>,
     progress: Progress,
     grace: Duration,
     interrupted: Option<i32>,
@@ -341,11 +359,18 @@ impl Watch<'_> {
 
     /// The first ending signal takes the kill path; a second one skips the grace.
     async fn obey(&mut self, caught: Caught) {
-        if caught.number == libc::SIGTSTP {
-            self.task.pause().await;
-            stop_self();
-            self.task.resume().await;
-            return;
+        match (caught.number, &self.relay) {
+            (libc::SIGTSTP, relay) => {
+                relay.as_ref().inspect(|relay| relay.pause());
+                self.task.pause().await;
+                stop_self();
+                self.task.resume().await;
+                return;
+            }
+            (libc::SIGWINCH | libc::SIGCONT, Some(relay)) => {
+                return relay.follow(self.task, caught.number).await;
+            }
+            _ => {}
         }
         if self.interrupted.is_some() {
             self.task.cancel(&Kill::now().as_cancel()).await;

@@ -6,7 +6,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use rustix::io::FdFlags;
-use rustix::termios::{OptionalActions, Termios, isatty, tcgetattr, tcgetpgrp, tcsetattr};
+use rustix::termios::{OptionalActions, Termios, isatty, tcgetattr, tcgetpgrp, tcgetwinsize, tcsetattr};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
@@ -128,24 +128,50 @@ pub(crate) struct Terminal {
 impl Terminal {
     /// The terminal on one of the standard descriptors that is also our controlling one.
     pub(crate) fn of_caller() -> Option<Self> {
-        let on = |fd: BorrowedFd<'_>| -> Option<Self> {
-            if !isatty(fd) {
-                return None;
-            }
-            tcgetpgrp(fd).ok()?;
-            let tty = rustix::io::fcntl_dupfd_cloexec(fd, 3).ok()?;
-            let modes = tcgetattr(&tty).ok()?;
-            Some(Self { tty, modes, group: rustix::process::getpgrp().as_raw_nonzero().get() })
-        };
-        on(rustix::stdio::stdin())
-            .or_else(|| on(rustix::stdio::stdout()))
-            .or_else(|| on(rustix::stdio::stderr()))
+        Self::of_stdin()
+            .or_else(|| Self::on(rustix::stdio::stdout()))
+            .or_else(|| Self::on(rustix::stdio::stderr()))
+    }
+
+    /// The one at which the caller types.
+    pub(crate) fn of_stdin() -> Option<Self> {
+        Self::on(rustix::stdio::stdin())
+    }
+
+    fn on(fd: BorrowedFd<'_>) -> Option<Self> {
+        if !isatty(fd) {
+            return None;
+        }
+        tcgetpgrp(fd).ok()?;
+        let tty = rustix::io::fcntl_dupfd_cloexec(fd, 3).ok()?;
+        let modes = tcgetattr(&tty).ok()?;
+        Some(Self { tty, modes, group: rustix::process::getpgrp().as_raw_nonzero().get() })
+    }
+
+    /// Every key as it comes, nothing echoed. Only from the foreground: a job in the background would be stopped.
+    pub(crate) fn make_raw(&self) {
+        if self.is_ours() {
+            let mut raw = self.modes.clone();
+            raw.make_raw();
+            let _terminal_gone = tcsetattr(&self.tty, OptionalActions::Drain, &raw);
+        }
+    }
+
+    /// Its size, if it has one.
+    pub(crate) fn size(&self) -> Option<kennel::TerminalSize> {
+        let size = tcgetwinsize(&self.tty).ok()?;
+        (size.ws_col > 0 && size.ws_row > 0)
+            .then_some(kennel::TerminalSize { cols: size.ws_col, rows: size.ws_row })
+    }
+
+    fn is_ours(&self) -> bool {
+        tcgetpgrp(&self.tty).is_ok_and(|group| group.as_raw_nonzero().get() == self.group)
     }
 
     /// Puts the modes back that the command may have changed before something ended it. Only from the foreground:
     /// another job's modes are not ours.
     pub(crate) fn restore(&self) {
-        if tcgetpgrp(&self.tty).is_ok_and(|group| group.as_raw_nonzero().get() == self.group) {
+        if self.is_ours() {
             let _terminal_gone = tcsetattr(&self.tty, OptionalActions::Drain, &self.modes);
         }
     }

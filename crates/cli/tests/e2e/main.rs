@@ -29,6 +29,7 @@ mod shapes;
 mod sockets;
 mod stdin;
 mod terminal;
+mod tmux;
 mod total;
 mod trees;
 mod verdict;
