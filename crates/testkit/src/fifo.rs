@@ -12,6 +12,9 @@ use crate::Deadline;
 
 /// The reading end of a FIFO. A fixture writes a line when it is in place and keeps its end open for as long as one of its
 /// processes lives.
+///
+/// A fixture that is to *read* from it opens it with `<>`: with `<` it would wait for ever if the test had written and
+/// closed before.
 #[derive(Debug)]
 pub struct Fifo {
     path: PathBuf,

@@ -188,7 +188,7 @@ fn a_survivor_does_not_hold_up_the_end() {
     let rig = rig();
     let mut ready = rig.fifo("ready");
     let script = format!(
-        "\"$HOSTILE\" --ready '{}' hold & read x <'{}.go'; echo last; exit 5",
+        "\"$HOSTILE\" --ready '{}' hold & read x <>'{}.go'; echo last; exit 5",
         ready.word(),
         ready.word()
     );

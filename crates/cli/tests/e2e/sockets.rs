@@ -53,7 +53,7 @@ fn a_survivor_is_told_with_its_sockets() {
     let rig = rig();
     let fifo = rig.fifo("ready");
     let (line, name) = server(&rig, &fifo);
-    let told = outcome(&rig, &format!("{line} & read x <'{}'; echo $x >&2", fifo.word()));
+    let told = outcome(&rig, &format!("{line} & read x <>'{}'; echo $x >&2", fifo.word()));
     let survivor = at(&told, "/survivors/0");
     assert_eq!(at(&survivor, "ports"), ports(&text(&told, "stderr")), "{told}");
     assert_eq!(at(&survivor, "sockets"), json!([format!("@{name}"), "sock"]), "{told}");

@@ -52,7 +52,7 @@ fn a_large_input_waits_for_its_reader_and_for_nobody_else() {
     let rig = rig();
     let mut go = rig.fifo("go");
     let mut ready = rig.fifo("ready");
-    let id = start(&rig, &format!("echo up >'{}'; read x <'{}'; wc -c", ready.word(), go.word()));
+    let id = start(&rig, &format!("echo up >'{}'; read x <>'{}'; wc -c", ready.word(), go.word()));
     ready.line();
     fill(&rig, &id);
     let mut sender = rig.kennel(["send", "--json", "--file", "-", "--eof", &id]);
