@@ -24,6 +24,9 @@ pub(crate) async fn kill(options: KillOptions) -> Result<u8, Fault> {
     }
     for task in &tasks {
         let mut kill = Kill::with_signal(signal).grace(options.grace);
+        if options.json {
+            kill = kill.telling_freed_ports();
+        }
         if options.no_force {
             kill = kill.no_force();
         }

@@ -16,7 +16,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use kennel::{Kennel, Kill, Request};
-use rustix::process::{Pid, WaitOptions, set_child_subreaper, waitpid};
+use rustix::process::{Pid, WaitOptions, set_child_subreaper, wait};
 use serde_json::json;
 
 type Done<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
@@ -68,9 +68,14 @@ fn bare_kill(hostile: &str, habit: &[String]) -> Done<()> {
     ready.wait()?;
     let start = Instant::now();
     fs::write(group.join("cgroup.kill"), "1")?;
-    while waitpid(None, WaitOptions::empty()).is_ok() {}
+    // Everybody: `waitpid(None, …)` would be `waitpid(0, …)`, the children of our own process group.
+    while wait(WaitOptions::empty()).is_ok() {}
     println!("{}", micros(start.elapsed()));
-    Ok(fs::remove_dir(group)?)
+    // The kernel takes the dead off the group a moment after they were reaped.
+    while fs::remove_dir(&group).is_err() && group.exists() {
+        std::thread::yield_now();
+    }
+    Ok(())
 }
 
 fn new_group() -> Option<PathBuf> {

@@ -1,23 +1,26 @@
 //! Ending a task from outside its supervisor, also when its keepers are stopped or gone.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::process::Signal;
 use supervisor::wire::{FromSupervisor, KillAnswer, KillOrder, Proof, ToSupervisor};
-use supervisor::{Record, StoppedBy, signal_name};
+use supervisor::{ProcRef, Record, StoppedBy, signal_name};
 
 use crate::clock::Deadline;
 use crate::error::{Error, Result};
-use crate::link::Link;
+use crate::link::{Line, Link, View};
 use crate::outcome::{KillReport, Survivor};
 use crate::ports::Listening;
 use crate::recover;
-use crate::registry::{self, Found, Registry, Standing};
+use crate::registry::{self, Registry, Standing};
 use crate::request::GRACE_DEFAULT;
 
 /// A supervisor that has not taken the order by then is taken for stopped or broken.
 const TAKEN_WITHIN: Duration = Duration::from_secs(1);
+/// A keeper that has not taken it by then may be stopped, and hears nothing until it is woken.
+const WAKE_AFTER: Duration = Duration::from_millis(10);
 /// The supervisor answers at the latest so long after the grace; the rest is for the way.
 const ANSWER_WITHIN: Duration = Duration::from_millis(6500);
 
@@ -38,6 +41,14 @@ pub struct Kill {
     grace: Duration,
     force: bool,
     by: StoppedBy,
+    ports: Ports,
+}
+
+/// Whether the report of a kill names the ports that are free again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ports {
+    Unasked,
+    Told,
 }
 
 impl Kill {
@@ -58,7 +69,7 @@ impl Kill {
 
     /// This signal first.
     pub fn with_signal(signal: i32) -> Self {
-        Self { signal, grace: GRACE_DEFAULT, force: true, by: StoppedBy::User }
+        Self { signal, grace: GRACE_DEFAULT, force: true, by: StoppedBy::User, ports: Ports::Unasked }
     }
 
     /// Time between the first signal and SIGKILL.
@@ -70,6 +81,12 @@ impl Kill {
     /// No SIGKILL: what does not heed the signal lives on.
     pub fn no_force(mut self) -> Self {
         self.force = false;
+        self
+    }
+
+    /// The report names the ports that are free again. To look for them takes longer than a small tree takes to end.
+    pub fn telling_freed_ports(mut self) -> Self {
+        self.ports = Ports::Told;
         self
     }
 
@@ -94,28 +111,38 @@ impl Kill {
     }
 }
 
-pub(crate) async fn perform(registry: &Registry, id: &str, kill: &Kill) -> Result<KillReport> {
-    let found = registry.exact(id).ok_or_else(|| Error::UnknownTask { id: id.to_owned() })?;
-    let Found { dir, record, .. } = found;
-    let record = record.map_err(|source| Error::Record { id: id.to_owned(), source })?;
-    match registry::standing(&record, registry::own_origin().as_ref()) {
-        Standing::Final => return Ok(already_ended(&record)),
-        Standing::Foreign => return Ok(refused(id, "the task belongs to another machine or PID namespace")),
-        Standing::Kept | Standing::Orphaned | Standing::EarlierBoot => {}
-    }
-    let listened = crate::ports::of_all(&registry::nearest_members(&record, PORTS_OF_MEMBERS_MAX));
-    // A stopped keeper hears nothing.
-    supervisor::wake(record.guard.into());
-    supervisor::wake(record.supervisor.into());
-    let answer = match ask(&dir, kill).await {
-        Asked::Answered(answer) => Some(answer),
-        Asked::Ended => None,
-        Asked::Deaf => return by_force(registry, id, kill, &listened).await,
+pub(crate) async fn perform(
+    registry: &Registry,
+    id: &str,
+    line: Option<&Line>,
+    kill: &Kill,
+) -> Result<KillReport> {
+    let line = line.filter(|line| kill.ports == Ports::Unasked && runs(&line.view.borrow()));
+    let (asked, listened) = if let Some(line) = line {
+        // Who has the task's connection knows that it runs, and needs no record.
+        (ask(over_line(line, kill), || keepers(registry, id), kill.grace).await, Listening::default())
+    } else {
+        let found = registry.exact(id).ok_or_else(|| Error::UnknownTask { id: id.to_owned() })?;
+        let record = found.record.map_err(|source| Error::Record { id: id.to_owned(), source })?;
+        match registry::standing(&record, registry::own_origin().as_ref()) {
+            Standing::Final => return Ok(already_ended(&record)),
+            Standing::Foreign => {
+                return Ok(refused(id, "the task belongs to another machine or PID namespace"));
+            }
+            Standing::Kept | Standing::Orphaned | Standing::EarlierBoot => {}
+        }
+        let listened = match kill.ports {
+            Ports::Told => crate::ports::of_all(&registry::nearest_members(&record, PORTS_OF_MEMBERS_MAX)),
+            Ports::Unasked => Listening::default(),
+        };
+        let order = over_own_connection(&found.dir, kill);
+        (ask(order, || Some([record.guard, record.supervisor]), kill.grace).await, listened)
     };
-    match answer {
-        Some(answer) => Ok(report(id, kill, &answer, &listened)),
+    match asked {
+        Asked::Answered(answer) => Ok(report(id, kill, &answer, &listened)),
+        Asked::Deaf => by_force(registry, id, kill, &listened).await,
         // It ended, or moved to the state directory, while we came.
-        None => match registry.exact(id) {
+        Asked::Ended => match registry.exact(id) {
             Some(found) => match found.record {
                 Ok(record) if record.is_final() => Ok(already_ended(&record)),
                 _ => by_force(registry, id, kill, &listened).await,
@@ -123,6 +150,15 @@ pub(crate) async fn perform(registry: &Registry, id: &str, kill: &Kill) -> Resul
             None => Err(Error::UnknownTask { id: id.to_owned() }),
         },
     }
+}
+
+fn runs(view: &View) -> bool {
+    view.started.is_some() && view.ended.is_none() && !view.closed
+}
+
+fn keepers(registry: &Registry, id: &str) -> Option<[ProcRef; 2]> {
+    let record = registry.exact(id)?.record.ok()?;
+    Some([record.guard, record.supervisor])
 }
 
 enum Asked {
@@ -133,34 +169,56 @@ enum Asked {
     Deaf,
 }
 
-async fn ask(dir: &Path, kill: &Kill) -> Asked {
-    let order = ToSupervisor::Kill(kill.order());
+/// Waits until the supervisor has taken the order, waking keepers that may be stopped, then for its answer.
+async fn ask<Answer: Future<Output = Option<KillAnswer>>>(
+    order: impl Future<Output = Option<Answer>>,
+    keepers: impl FnOnce() -> Option<[ProcRef; 2]>,
+    grace: Duration,
+) -> Asked {
+    let mut order = std::pin::pin!(order);
+    let mut keepers = Some(keepers);
     let deadline = Deadline::after(TAKEN_WITHIN);
-    let taken = async {
-        let mut link = Link::connect_patiently(dir).await.ok()?;
-        link.send(&order).await.ok()?;
+    let answer = loop {
+        tokio::select! {
+            taken = &mut order => match taken { Some(answer) => break answer, None => return Asked::Ended },
+            () = Deadline::after(WAKE_AFTER).passed(), if keepers.is_some() => {
+                let keepers = keepers.take().and_then(|keepers| keepers());
+                keepers.into_iter().flatten().for_each(|keeper| supervisor::wake(keeper.into()));
+            }
+            () = deadline.passed() => return Asked::Deaf,
+        }
+    };
+    let deadline = Deadline::after(grace + ANSWER_WITHIN);
+    tokio::select! {
+        answer = answer => answer.map_or(Asked::Ended, Asked::Answered),
+        () = deadline.passed() => Asked::Deaf,
+    }
+}
+
+/// The order over the connection that the task's session has.
+async fn over_line(line: &Line, kill: &Kill) -> Option<impl Future<Output = Option<KillAnswer>>> {
+    let before = line.view.borrow().kills.clone();
+    line.order(ToSupervisor::Kill(kill.order())).await.ok()?;
+    let view = line.until(|view| view.kills.taken > before.taken).await;
+    (view.kills.taken > before.taken).then_some(async move {
+        let view = line.until(|view| view.kills.answered > before.answered).await;
+        let answer = view.kills.answer.filter(|_| view.kills.answered > before.answered);
+        answer.map(Arc::unwrap_or_clone)
+    })
+}
+
+/// The order through the task's door.
+async fn over_own_connection(dir: &Path, kill: &Kill) -> Option<impl Future<Output = Option<KillAnswer>>> {
+    let mut link = Link::connect_patiently(dir).await.ok()?;
+    link.send(&ToSupervisor::Kill(kill.order())).await.ok()?;
+    while !matches!(link.receive().await.ok()??, FromSupervisor::KillTaken) {}
+    Some(async move {
         loop {
-            if matches!(link.receive().await.ok()??, FromSupervisor::KillTaken) {
-                return Some(link);
+            if let FromSupervisor::Killed(answer) = link.receive().await.ok()?? {
+                return Some(answer);
             }
         }
-    };
-    let mut link = tokio::select! {
-        taken = taken => match taken { Some(link) => link, None => return Asked::Ended },
-        () = deadline.passed() => return Asked::Deaf,
-    };
-    let deadline = Deadline::after(kill.grace + ANSWER_WITHIN);
-    loop {
-        let received = tokio::select! {
-            received = link.receive() => received,
-            () = deadline.passed() => return Asked::Deaf,
-        };
-        match received {
-            Ok(Some(FromSupervisor::Killed(answer))) => return Asked::Answered(answer),
-            Ok(Some(_)) => {}
-            Ok(None) | Err(_) => return Asked::Ended,
-        }
-    }
+    })
 }
 
 /// The supervisor does not answer: SIGKILL to it, which hands its tree to the guard, then our own sweep by tag.

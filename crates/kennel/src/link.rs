@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::fs::{Mode, OFlags, open};
-use supervisor::wire::{FromSupervisor, Notice, Report, Started, ToSupervisor, frame, take_frame};
+use supervisor::wire::{
+    FromSupervisor, KillAnswer, Notice, Report, Started, ToSupervisor, frame, take_frame,
+};
 use tokio::net::UnixStream;
 use tokio::sync::{mpsc, watch};
 
@@ -29,9 +31,19 @@ pub(crate) struct View {
     pub(crate) notices: Vec<Notice>,
     pub(crate) moves: usize,
     pub(crate) statuses: usize,
+    pub(crate) kills: Kills,
     pub(crate) refused: Option<String>,
     /// The connection has ended.
     pub(crate) closed: bool,
+}
+
+/// What became of the orders to end the task that went over this connection.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Kills {
+    pub(crate) taken: usize,
+    pub(crate) answered: usize,
+    /// The latest answer.
+    pub(crate) answer: Option<Arc<KillAnswer>>,
 }
 
 /// Frames over a stream. Reading is cancel-safe: what has come stays in the buffer.
@@ -210,8 +222,11 @@ fn apply(view: &mut View, message: FromSupervisor) {
             note(view, &report);
             view.ended = Some(Arc::from(report));
         }
-        // Kills go over connections of their own (`kill`).
-        FromSupervisor::KillTaken | FromSupervisor::Killed(_) => {}
+        FromSupervisor::KillTaken => view.kills.taken += 1,
+        FromSupervisor::Killed(answer) => {
+            view.kills.answered += 1;
+            view.kills.answer = Some(Arc::new(answer));
+        }
         FromSupervisor::Moved { dir } => {
             dir.as_path().clone_into(&mut view.dir);
             view.durable = true;

@@ -286,9 +286,10 @@ pub struct KillReport {
     pub error: Option<String>,
     /// Who lives on, and why.
     pub survivors: Vec<Survivor>,
-    /// TCP and UDP ports that the 64 members nearest to the leader listened on and that are free now.
+    /// TCP and UDP ports that the 64 members nearest to the leader listened on and that are free now, where they were asked for
+    /// ([`Kill::telling_freed_ports`](crate::Kill::telling_freed_ports)).
     pub freed_ports: Vec<u16>,
-    /// Unix sockets of theirs on which nobody listens now. The file of a path stays.
+    /// Unix sockets of theirs on which nobody listens now, asked for alike. The file of a path stays.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub freed_sockets: Vec<String>,
     /// Milliseconds from the order to the answer.

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use proctree::{Liveness, ProcId, liveness};
@@ -248,8 +249,14 @@ fn is_expired(record: &Record, retention: Duration) -> bool {
     record.ended_unix_ms.is_some_and(|ended| unix_ms().saturating_sub(ended) >= retention)
 }
 
+/// Where this process is; it stays there.
 pub(crate) fn own_origin() -> Option<Origin> {
-    proctree::host_id().ok().map(Origin::from)
+    static ORIGIN: OnceLock<Origin> = OnceLock::new();
+    let known = ORIGIN.get().cloned();
+    known.or_else(|| {
+        let here = Origin::from(proctree::host_id().ok()?);
+        Some(ORIGIN.get_or_init(|| here).clone())
+    })
 }
 
 pub(crate) fn standing(record: &Record, here: Option<&Origin>) -> Standing {

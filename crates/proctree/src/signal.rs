@@ -110,10 +110,11 @@ pub fn signal_checked(id: ProcId, signal: Signal) -> io::Result<Sent> {
     }
 }
 
-/// Signals `pid` if it is a child of `parent` at this instant; otherwise `NoSuchProcess`.
+/// Signals `pid` if it is a child of one of `parents` at this instant; otherwise `NoSuchProcess`.
 ///
-/// For a sweep that has just read a children file and has no start time. Where `/proc` hides the child (`hidepid`),
-/// the parent's children file is asked instead: it lists what the other hides.
+/// For a sweep that has just read a children file and has no start time. A subreaper names itself beside the parent that
+/// it read of: an orphan is its own by then. Where `/proc` hides the child (`hidepid`), the parents' children files are
+/// asked instead: they list what the other hides.
 ///
 /// RACE(`child_recycled`): the child may be reaped and its pid taken by a stranger after the list was read; closed
 /// by opening the pidfd first and asking for the parent after: a stranger's parent is another, and a recycled pid
@@ -121,16 +122,19 @@ pub fn signal_checked(id: ProcId, signal: Signal) -> io::Result<Sent> {
 ///
 /// # Errors
 /// As [`PidFd::open`].
-pub fn signal_child_of(pid: i32, parent: i32, signal: Signal) -> io::Result<Sent> {
+pub fn signal_child_of(pid: i32, parents: &[i32], signal: Signal) -> io::Result<Sent> {
     let fd = match PidFd::open(pid) {
         Ok(Some(fd)) => Some(fd),
         Ok(None) => return Ok(Sent::NoSuchProcess),
         Err(e) if e.kind() == io::ErrorKind::Unsupported => None,
         Err(e) => return Err(e),
     };
-    let is_child = match read_stat(pid)? {
-        Some(stat) => stat.ppid == parent,
-        None => is_listed_child(pid, parent)?,
+    let is_child = match fd.as_ref().and_then(|fd| fd.handle().parent()) {
+        Some(parent) => parents.contains(&parent),
+        None => match read_stat(pid)? {
+            Some(stat) => parents.contains(&stat.ppid),
+            None => is_listed_child(pid, parents)?,
+        },
     };
     match fd {
         _ if !is_child => Ok(Sent::NoSuchProcess),
@@ -139,8 +143,14 @@ pub fn signal_child_of(pid: i32, parent: i32, signal: Signal) -> io::Result<Sent
     }
 }
 
-fn is_listed_child(pid: i32, parent: i32) -> io::Result<bool> {
-    let mut listed = false;
-    sys::for_each_child(parent, &mut |event| listed |= event == ChildEvent::Child(pid))?;
-    Ok(listed)
+fn is_listed_child(pid: i32, parents: &[i32]) -> io::Result<bool> {
+    let (mut listed, mut unread) = (false, None);
+    for parent in parents {
+        let read = sys::for_each_child(*parent, &mut |event| listed |= event == ChildEvent::Child(pid));
+        unread = read.err().or(unread);
+    }
+    match unread {
+        Some(error) if !listed => Err(error),
+        _ => Ok(listed),
+    }
 }

@@ -412,7 +412,7 @@ impl Guard {
         let clean = libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0;
         if let Some(number) = child.number.filter(|_| !clean) {
             self.crashed.push((number, pid, status));
-            self.sweep.get_or_insert_with(Sweep::begin);
+            self.sweep.get_or_insert_with(|| Sweep::begin(None));
         }
     }
 

@@ -4,9 +4,11 @@
 //! task's keepers write it while one of them lives; afterwards whoever finds them dead.
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::{AtFlags, Mode, OFlags, openat, renameat, unlinkat};
+use rustix::fs::{
+    Advice, AtFlags, Mode, OFlags, RenameFlags, fadvise, openat, renameat, renameat_with, unlinkat,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::bytes::ByteStr;
@@ -169,16 +171,40 @@ impl Record {
     /// Those of `openat(2)`, `write(2)` and `renameat(2)`; the old record is then still whole.
     pub fn write(&self, dir: impl AsFd) -> io::Result<()> {
         let dir = dir.as_fd();
+        let put = || Ok(renameat(dir, RECORD_NEW, dir, RECORD_FILE)?);
+        self.write_to(dir, &new_file(dir)?, put)
+    }
+
+    /// The same into a file that [`new_file`] has made before, in a hurry: the old record, which takes time to remove,
+    /// goes by [`Written::settle`], and the new one is sent to the disk by it. A machine that crashes in between has
+    /// the old one under the other's name, where [`Record::read`] finds it.
+    pub(crate) fn write_hurried(&self, dir: BorrowedFd<'_>, file: OwnedFd) -> io::Result<Written> {
+        let mut old = Old::None;
+        self.write_to(dir, &file, || {
+            match renameat_with(dir, RECORD_NEW, dir, RECORD_FILE, RenameFlags::EXCHANGE) {
+                Ok(()) => old = Old::UnderTheOthersName,
+                // No such record, or not on this file system.
+                Err(_) => renameat(dir, RECORD_NEW, dir, RECORD_FILE)?,
+            }
+            Ok(())
+        })?;
+        Ok(Written { file, old })
+    }
+
+    fn write_to(
+        &self,
+        dir: BorrowedFd<'_>,
+        file: &OwnedFd,
+        put: impl FnOnce() -> io::Result<()>,
+    ) -> io::Result<()> {
         if self.version > RECORD_VERSION {
             let text = format!("a record of version {} is not ours to write", self.version);
             return Err(io::Error::new(io::ErrorKind::InvalidData, text));
         }
-        let bytes = serde_json::to_vec(self)?;
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        let written = openat(dir, RECORD_NEW, flags, Mode::RUSR | Mode::WUSR)
+        let written = serde_json::to_vec(self)
             .map_err(io::Error::from)
-            .and_then(|file| write_all(&file, &bytes))
-            .and_then(|()| renameat(dir, RECORD_NEW, dir, RECORD_FILE).map_err(io::Error::from));
+            .and_then(|bytes| write_all(file, &bytes))
+            .and_then(|()| put());
         if written.is_err() {
             let _best_effort = unlinkat(dir, RECORD_NEW, AtFlags::empty());
         }
@@ -191,11 +217,13 @@ impl Record {
     /// Those of `openat(2)` and `read(2)`; `InvalidData` for what is not a record. Of one that a newer version
     /// has written, what is understood.
     pub fn read(dir: impl AsFd) -> io::Result<Self> {
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        let file = openat(dir, RECORD_FILE, flags, Mode::empty())?;
-        let bytes = read_all(&file)?;
+        let dir = dir.as_fd();
+        let bytes = match read_file(dir, RECORD_FILE)? {
+            // In the making, see `write_first`, or the machine crashed, see `write_hurried`.
+            bytes if bytes.is_empty() => read_file(dir, RECORD_NEW)?,
+            bytes => bytes,
+        };
         if bytes.is_empty() {
-            // In the making, see `write_first`.
             return Err(io::ErrorKind::NotFound.into());
         }
         let invalid = |text: String| io::Error::new(io::ErrorKind::InvalidData, text);
@@ -214,6 +242,37 @@ impl Record {
     }
 }
 
+/// A record that was written in a hurry.
+#[derive(Debug)]
+#[must_use = "the old record stays until it is settled"]
+pub(crate) struct Written {
+    file: OwnedFd,
+    old: Old,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Old {
+    None,
+    UnderTheOthersName,
+}
+
+impl Written {
+    /// Has the record sent to the disk, without waiting, and removes the old one: in this order.
+    pub(crate) fn settle(self, dir: BorrowedFd<'_>) {
+        // Begins to write what is not written yet.
+        let _in_its_own_time = fadvise(&self.file, 0, None, Advice::DontNeed);
+        if self.old == Old::UnderTheOthersName {
+            let _removed_with_the_task = unlinkat(dir, RECORD_NEW, AtFlags::empty());
+        }
+    }
+}
+
+/// The file that the next record of a directory is written to.
+pub(crate) fn new_file(dir: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    Ok(openat(dir, RECORD_NEW, flags, Mode::RUSR | Mode::WUSR)?)
+}
+
 fn write_all(file: &OwnedFd, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
         let written = rustix::io::retry_on_intr(|| rustix::io::write(file, bytes))?;
@@ -222,8 +281,9 @@ fn write_all(file: &OwnedFd, mut bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-fn read_all(file: &OwnedFd) -> io::Result<Vec<u8>> {
-    let size = u64::try_from(rustix::fs::fstat(file)?.st_size).unwrap_or(0);
+fn read_file(dir: BorrowedFd<'_>, name: &str) -> io::Result<Vec<u8>> {
+    let file = openat(dir, name, OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW, Mode::empty())?;
+    let size = u64::try_from(rustix::fs::fstat(&file)?.st_size).unwrap_or(0);
     if size > RECORD_BYTES_MAX {
         return Err(io::Error::new(
             io::ErrorKind::InvalidData,
@@ -233,11 +293,57 @@ fn read_all(file: &OwnedFd) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; usize::try_from(size).unwrap_or(0) + 1];
     let mut filled = 0;
     while let Some(room) = bytes.get_mut(filled..).filter(|room| !room.is_empty()) {
-        match rustix::io::retry_on_intr(|| rustix::io::read(file, &mut *room))? {
+        match rustix::io::retry_on_intr(|| rustix::io::read(&file, &mut *room))? {
             0 => break,
             count => filled += count,
         }
     }
     bytes.truncate(filled);
     Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn record(id: &str) -> Record {
+        let text = format!(
+            r#"{{"version": 9, "id": "{id}", "origin": {{"machine": "m", "boot": "b", "pid_namespace": 1}},
+                "supervisor": {{"pid": 7, "start_ticks": 9}}, "guard": {{"pid": 6, "start_ticks": 8}}}}"#
+        );
+        Record { version: RECORD_VERSION, ..crate::newer::essentials(text.as_bytes()).unwrap() }
+    }
+
+    fn directory() -> (tempfile::TempDir, OwnedFd) {
+        let place = tempfile::tempdir().unwrap();
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let dir = rustix::fs::open(place.path(), flags, Mode::empty()).unwrap();
+        (place, dir)
+    }
+
+    #[test]
+    fn a_hurried_record_is_whole_at_once_and_leaves_nothing() {
+        let (place, dir) = directory();
+        record("first").write_first(&dir).unwrap();
+        let written = record("last").write_hurried(dir.as_fd(), new_file(dir.as_fd()).unwrap()).unwrap();
+        assert_eq!(Record::read(&dir).unwrap().id, "last");
+        written.settle(dir.as_fd());
+        assert_eq!(Record::read(&dir).unwrap().id, "last");
+        let names: Vec<_> = fs::read_dir(place.path()).unwrap().map(|it| it.unwrap().file_name()).collect();
+        assert_eq!(names, [RECORD_FILE]);
+    }
+
+    #[test]
+    fn a_record_that_a_crash_has_emptied_is_the_one_before() {
+        // Symptom: the machine crashes as a task ends, and the task is in no list.
+        let (place, dir) = directory();
+        record("first").write_first(&dir).unwrap();
+        let written = record("last").write_hurried(dir.as_fd(), new_file(dir.as_fd()).unwrap()).unwrap();
+        fs::write(place.path().join(RECORD_FILE), b"").unwrap();
+        assert_eq!(Record::read(&dir).unwrap().id, "first");
+        written.settle(dir.as_fd());
+        assert_eq!(Record::read(&dir).unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
 }

@@ -6,6 +6,9 @@
 //! that pays (a narrow tree: a chain would cost one pass a link) or where a parent does not die (stopped by a tracer,
 //! frozen, in state D).
 //!
+//! A look goes from above and kills on its way: who is dying forks no more, and the kernel's work of ending the upper
+//! ones, which is nearly all of the work, goes on beside our reading.
+//!
 //! Nothing is stopped first. A stop saves no work, and when a stopped member's group is orphaned by the death of
 //! another member, the kernel sends SIGHUP to the whole group (`exit(3p)`): outsiders in it would die too.
 
@@ -17,10 +20,14 @@ use rustix::process::Signal;
 use crate::clock;
 use crate::sys;
 
-/// With so many new children or fewer, what lies below them is killed too.
-const NARROW_CHILDREN: usize = 32;
-/// Members that one look below may meet.
-const LOOK_BELOW_MAX: usize = 256;
+/// What lies below a process is asked for, at four calls of `/proc`, if it has so many siblings or fewer. What lies below
+/// more of them costs less when it comes up by itself.
+const LOOKED_BELOW_MAX: usize = 4;
+/// So many siblings or fewer are killed where a look meets them, at four calls each; more of them come up by the death of
+/// their parent, and cost one each.
+const SIBLINGS_MAX: usize = 32;
+/// Members that the looks of one pass may meet.
+const BELOW_MAX: usize = 256;
 /// Without any progress for so long, every level is walked to its end.
 const STALLED_MS: u64 = 50;
 /// Longest pause between passes over something that does not die.
@@ -31,25 +38,42 @@ const PAUSE_PER_PASS: u64 = 4;
 /// Progress of a sweep.
 #[derive(Debug)]
 pub(crate) struct Sweep {
+    group: Option<i32>,
     /// Own children that were sent SIGKILL and have not been reaped, so that their pids are still theirs. SIGKILL
     /// cannot be lost: once is enough.
     dying: HashSet<i32>,
     /// When somebody new was met, or somebody reaped.
     progress_ms: u64,
     next_ms: u64,
+    /// Our pid: orphans of members are our children.
+    own: i32,
     children: Vec<i32>,
-    below: Vec<Member>,
+    below: Vec<Below>,
+    /// Scratch.
+    listed: Vec<i32>,
+}
+
+/// A member that is no child of ours, or was none when it was listed.
+#[derive(Debug, Clone, Copy)]
+struct Below {
+    pid: i32,
+    parent: i32,
+    /// It has few siblings.
+    is_looked_at: bool,
 }
 
 impl Sweep {
-    /// A sweep whose first pass is due.
-    pub(crate) fn begin() -> Self {
+    /// A sweep whose first pass is due at once. `group`: an unreaped child that leads a group of members only.
+    pub(crate) fn begin(group: Option<i32>) -> Self {
         Self {
+            group,
             dying: HashSet::new(),
             progress_ms: clock::monotonic_ms(),
             next_ms: 0,
+            own: i32::try_from(std::process::id()).unwrap_or(0),
             children: Vec::new(),
             below: Vec::new(),
+            listed: Vec::new(),
         }
     }
 
@@ -68,19 +92,26 @@ impl Sweep {
         // again until ECHILD. Nothing ends a sweep but that.
         fault::point("fork-list");
         let new = self.children.iter().filter(|pid| !self.dying.contains(pid)).count();
-        if stalled {
-            self.kill_below(descendants);
-        } else if new <= NARROW_CHILDREN {
-            let dying = &self.dying;
-            self.children.retain(|pid| !dying.contains(pid));
-            self.kill_below(look_below);
+        // One call for all that has not left it, and no fork in it gets away.
+        if let Some(leader) = self.group.take() {
+            sys::signal_own_group(leader, libc::SIGKILL);
         }
-        for pid in self.children.drain(..) {
+        self.below.clear();
+        let children = std::mem::take(&mut self.children);
+        for pid in children.iter().copied() {
             // Again where nothing moves: one that we were not permitted to signal may be one of ours again.
             if self.dying.insert(pid) || stalled {
+                if new <= LOOKED_BELOW_MAX {
+                    self.list_below(pid);
+                }
                 sys::signal_own_child(pid, libc::SIGKILL);
             }
         }
+        self.kill_below();
+        if stalled {
+            self.kill_deep(&children);
+        }
+        self.children = children;
         let done = clock::monotonic_ms();
         if new > 0 && listed.is_ok() {
             self.progress_ms = done;
@@ -98,33 +129,41 @@ impl Sweep {
         }
     }
 
-    /// Kills what lies below the children in the list, the lowest first: while its parent lives, a dead process keeps
-    /// its pid, and the check of the parent holds.
-    fn kill_below(&mut self, list: fn(i32, &mut Vec<Member>) -> std::io::Result<()>) {
-        for child in &self.children {
-            let _what_was_read_counts = list(*child, &mut self.below);
-            for member in self.below.iter().rev() {
-                let _gone_or_moved = signal_child_of(member.pid, member.parent, Signal::KILL);
+    fn list_below(&mut self, parent: i32) {
+        if self.below.len() < BELOW_MAX && children_of(parent, &mut self.listed).is_ok() {
+            let siblings = self.listed.len();
+            let is_looked_at = siblings <= LOOKED_BELOW_MAX;
+            if siblings <= SIBLINGS_MAX {
+                self.below.extend(self.listed.iter().map(|pid| Below { pid: *pid, parent, is_looked_at }));
             }
         }
     }
-}
 
-/// As [`descendants`], and no more than that pays: a member with many children is left to its own death.
-fn look_below(root: i32, into: &mut Vec<Member>) -> std::io::Result<()> {
-    into.clear();
-    let mut children = Vec::new();
-    let (mut next, mut at) = (0, Member { pid: root, parent: 0, depth: 0 });
-    loop {
-        children_of(at.pid, &mut children)?;
-        if children.len() <= NARROW_CHILDREN {
-            let depth = at.depth + 1;
-            into.extend(children.iter().map(|pid| Member { pid: *pid, parent: at.pid, depth }));
+    /// Kills who was listed, and below.
+    fn kill_below(&mut self) {
+        let mut next = 0;
+        while let Some(member) = self.below.get(next).copied() {
+            next += 1;
+            if member.is_looked_at {
+                self.list_below(member.pid);
+            }
+            self.kill_member(member.pid, member.parent);
         }
-        match into.get(next) {
-            Some(member) if into.len() < LOOK_BELOW_MAX => at = *member,
-            _ => return Ok(()),
+    }
+
+    /// Kills every level of what does not die by itself.
+    fn kill_deep(&self, children: &[i32]) {
+        let mut members: Vec<Member> = Vec::new();
+        for child in children {
+            let _what_was_read_counts = descendants(*child, &mut members);
+            for member in &members {
+                self.kill_member(member.pid, member.parent);
+            }
         }
-        next += 1;
+    }
+
+    /// Its parent may have died meanwhile, which makes it our child.
+    fn kill_member(&self, pid: i32, parent: i32) {
+        let _gone_or_moved = signal_child_of(pid, &[parent, self.own], Signal::KILL);
     }
 }

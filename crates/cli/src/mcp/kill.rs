@@ -42,7 +42,7 @@ pub(crate) async fn kill(call: &mut Call<'_>) -> Result<Reply, Refusal> {
     if !force && signal != libc::SIGKILL {
         kill = kill.no_force();
     }
-    let report = task.kill(kill).await?;
+    let report = task.kill(kill.telling_freed_ports()).await?;
     let text = in_words(&report, &call.notes());
     Reply::done(&report, text)
 }

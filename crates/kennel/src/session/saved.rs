@@ -166,7 +166,7 @@ impl Kennel {
                 && let Some(id) = ids.next()
             {
                 let (registry, kill) = (self.registry().clone(), kill.clone());
-                under_way.spawn(async move { crate::kill::perform(&registry, &id, &kill).await });
+                under_way.spawn(async move { crate::kill::perform(&registry, &id, None, &kill).await });
             }
             match under_way.join_next().await {
                 Some(Ok(Ok(report))) => reports.push(report),

@@ -185,7 +185,7 @@ impl Task {
     /// # Cancel safety
     /// A dropped future leaves the order in force.
     pub async fn kill(&self, kill: Kill) -> Result<KillReport> {
-        kill::perform(&self.registry, &self.id, &kill).await
+        kill::perform(&self.registry, &self.id, self.line.as_ref(), &kill).await
     }
 
     /// The task goes on without its owner.

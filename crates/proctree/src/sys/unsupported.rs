@@ -29,6 +29,10 @@ impl PidHandle {
         match *self {}
     }
 
+    pub(crate) fn parent(&self) -> Option<i32> {
+        match *self {}
+    }
+
     pub(crate) fn is_dead(&self) -> bool {
         match *self {}
     }

@@ -64,8 +64,8 @@ fn hidden_is_not_dead() {
         assert_eq!(children, [hidden.pid]);
         // Nobody can say that it is the process that was meant, but its parent's list says whose child it is.
         assert_eq!(signal_checked(id, Signal::KILL).unwrap_err().kind(), ErrorKind::PermissionDenied);
-        assert_ne!(signal_child_of(hidden.pid, 1, Signal::KILL).ok(), Some(Sent::Delivered));
-        assert_eq!(signal_child_of(hidden.pid, own_pid(), Signal::KILL).unwrap(), Sent::Delivered);
+        assert_ne!(signal_child_of(hidden.pid, &[1], Signal::KILL).ok(), Some(Sent::Delivered));
+        assert_eq!(signal_child_of(hidden.pid, &[own_pid()], Signal::KILL).unwrap(), Sent::Delivered);
         hidden.wait_dead();
         assert_eq!(liveness(id), Liveness::Zombie);
         0

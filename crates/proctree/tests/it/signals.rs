@@ -30,10 +30,10 @@ fn another_start_time_is_another_process() {
 #[test]
 fn a_child_of_another_is_left_alone() {
     let child = fork(&[], || hold());
-    assert_eq!(signal_child_of(child.pid, 1, Signal::KILL).unwrap(), Sent::NoSuchProcess);
-    assert_eq!(signal_child_of(child.pid, child.pid, Signal::KILL).unwrap(), Sent::NoSuchProcess);
+    assert_eq!(signal_child_of(child.pid, &[1], Signal::KILL).unwrap(), Sent::NoSuchProcess);
+    assert_eq!(signal_child_of(child.pid, &[child.pid], Signal::KILL).unwrap(), Sent::NoSuchProcess);
     assert_eq!(liveness(proc_id(child.pid).unwrap()), Liveness::Alive);
-    assert_eq!(signal_child_of(child.pid, own_pid(), Signal::KILL).unwrap(), Sent::Delivered);
+    assert_eq!(signal_child_of(child.pid, &[own_pid()], Signal::KILL).unwrap(), Sent::Delivered);
     child.wait_dead();
 }
 
@@ -43,9 +43,9 @@ fn no_process_is_a_fact() {
     let fd = PidFd::open(child.pid).unwrap().unwrap();
     child.reap();
     assert_eq!(fd.signal(Signal::KILL).unwrap(), Sent::NoSuchProcess);
-    assert_eq!(signal_child_of(child.pid, own_pid(), Signal::KILL).unwrap(), Sent::NoSuchProcess);
-    assert_eq!(signal_child_of(-1, own_pid(), Signal::KILL).unwrap(), Sent::NoSuchProcess);
-    assert_eq!(signal_child_of(0, own_pid(), Signal::KILL).unwrap(), Sent::NoSuchProcess);
+    assert_eq!(signal_child_of(child.pid, &[own_pid()], Signal::KILL).unwrap(), Sent::NoSuchProcess);
+    assert_eq!(signal_child_of(-1, &[own_pid()], Signal::KILL).unwrap(), Sent::NoSuchProcess);
+    assert_eq!(signal_child_of(0, &[own_pid()], Signal::KILL).unwrap(), Sent::NoSuchProcess);
 }
 
 #[test]

@@ -33,7 +33,7 @@ fn children_of_every_thread_are_children() {
     found.sort_unstable();
     assert_eq!(found, expected);
     for pid in expected {
-        proctree::signal_child_of(pid, child.pid, proctree::Signal::KILL).unwrap();
+        proctree::signal_child_of(pid, &[child.pid], proctree::Signal::KILL).unwrap();
     }
 }
 

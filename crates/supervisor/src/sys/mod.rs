@@ -142,6 +142,13 @@ pub(crate) fn signal_own_child(pid: i32, signal: i32) {
     unsafe { libc::kill(pid, signal) };
 }
 
+/// Signals the process group that an own child leads which has not been reaped: nothing else can have its number.
+pub(crate) fn signal_own_group(leader: i32, signal: i32) {
+    debug_assert!(leader > 1);
+    // SAFETY: no memory is involved. A number below -1 names one process group.
+    unsafe { libc::kill(-leader, signal) };
+}
+
 /// A descriptor that is readable while SIGCHLD is pending. All signals must be blocked.
 pub(crate) fn child_signal_fd() -> io::Result<OwnedFd> {
     let mut set = MaybeUninit::<libc::sigset_t>::uninit();

@@ -11,7 +11,9 @@ use crate::end::WaitStatus;
 use crate::record::{ProcRef, Record};
 use crate::sweep::Sweep;
 use crate::sys;
-use crate::wire::{CommandSpec, FromSupervisor, KillAnswer, MemberInfo, Notice, Report, Started};
+use crate::wire::{
+    CommandSpec, FromSupervisor, KillAnswer, MemberInfo, Notice, PlacementSpec, Report, Started,
+};
 
 /// Passes over the tree until nobody new is found; a tree that grows faster meets the sweep.
 const SIGNAL_PASSES_MAX: u32 = 8;
@@ -66,7 +68,7 @@ impl Task<'_> {
                 if member.depth == 1 {
                     sys::signal_own_child(member.pid, signal);
                 } else if !matches!(
-                    signal_child_of(member.pid, member.parent, number),
+                    signal_child_of(member.pid, &[member.parent], number),
                     Ok(Sent::Delivered | Sent::NotPermitted)
                 ) {
                     continue;
@@ -102,7 +104,7 @@ impl Task<'_> {
         let now = clock::monotonic_ms();
         self.timers.grace = None;
         self.timers.sweep_overdue = Some(now + SWEEP_ANSWER_MS);
-        self.sweep = Some(Sweep::begin());
+        self.sweep = Some(Sweep::begin(self.own_group()));
         self.bounds.kill();
         self.sweep_forced = true;
         self.sweep_pass();
@@ -113,7 +115,15 @@ impl Task<'_> {
         if let Some(sweep) = &mut self.sweep {
             sweep.pass(&[]);
         }
+        self.place.prepare_to_save();
         self.reap();
+    }
+
+    /// The leader, while it leads a group in which nobody else can be: the session is its own, or ours.
+    fn own_group(&self) -> Option<i32> {
+        let leads_group =
+            self.launch.terminal.is_some() || matches!(self.launch.placement, PlacementSpec::OwnSession);
+        (leads_group && self.leader_status.is_none()).then_some(self.leader)
     }
 
     /// Live members for a report. Zombies are dead; those that only a tracer keeps are too.
@@ -262,7 +272,7 @@ impl Task<'_> {
         record.proof = report.proof;
         record.usage = report.usage;
         self.refresh_record();
-        if let Err(error) = self.record.write(&self.place.dir) {
+        if let Err(error) = self.place.save(&self.record) {
             self.log(&format!("its record could not be written: {error}"));
         }
     }

@@ -10,6 +10,7 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, listen, socket_with};
 
 use crate::bytes::ByteStr;
+use crate::record::{self, Record, Written};
 use crate::spool::LOG_FILE;
 use crate::total::keep_within;
 use crate::wire::Launch;
@@ -31,6 +32,10 @@ pub(super) struct Place {
     pub(super) durable: bool,
     /// Accepts control connections.
     pub(super) listener: Option<OwnedFd>,
+    /// A file for the next record, made while there was time.
+    blank: Option<OwnedFd>,
+    /// What was written there.
+    hurried: Option<Written>,
 }
 
 impl Place {
@@ -58,7 +63,28 @@ impl Place {
             dir: Rc::new(dir),
             durable: false,
             listener: None,
+            blank: None,
+            hurried: None,
         })
+    }
+
+    /// Replaces the record.
+    ///
+    /// # Errors
+    /// As [`Record::write`].
+    pub(super) fn save(&mut self, record: &Record) -> io::Result<()> {
+        match self.blank.take() {
+            Some(blank) => self.hurried = Some(record.write_hurried(self.dir.as_fd(), blank)?),
+            None => record.write(&self.dir)?,
+        }
+        Ok(())
+    }
+
+    /// On a disk a new file takes longer to make than to write: time that the dying leave us, and an answer does not.
+    pub(super) fn prepare_to_save(&mut self) {
+        if self.durable && self.blank.is_none() {
+            self.blank = record::new_file(self.dir.as_fd()).ok();
+        }
     }
 
     /// Path of the directory.
@@ -157,8 +183,11 @@ pub(super) const ENV_FILE: &str = "end.sh";
 pub(super) const COMMAND_FILE: &str = "command.sh";
 
 impl Place {
-    /// Removes what only a living task needs.
-    pub(super) fn retire(&self) {
+    /// Removes what only a living task needs, and what a hurried record has left.
+    pub(super) fn retire(&mut self) {
+        if let Some(hurried) = self.hurried.take() {
+            hurried.settle(self.dir.as_fd());
+        }
         if self.listener.is_some() {
             let _absent = unlinkat(&self.dir, SOCKET_FILE, AtFlags::empty());
         }

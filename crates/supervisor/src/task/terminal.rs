@@ -169,7 +169,7 @@ impl Task<'_> {
             sizes.remove(1);
         }
         self.refresh_record();
-        let _the_next_write_says_so = self.record.write(&self.place.dir);
+        let _the_next_write_says_so = self.place.save(&self.record);
     }
 }
 

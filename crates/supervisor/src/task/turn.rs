@@ -229,7 +229,7 @@ impl Task<'_> {
         self.acknowledge(word::KEPT);
         self.record.owner = None;
         self.refresh_record();
-        let _the_next_write_says_so = self.record.write(&self.place.dir);
+        let _the_next_write_says_so = self.place.save(&self.record);
     }
 
     fn ignore_owner(&mut self) {
@@ -473,7 +473,7 @@ impl Task<'_> {
 
     pub(super) fn complete_record(&mut self) {
         self.refresh_record();
-        let _told_by_the_last_record = self.record.write(&self.place.dir);
+        let _told_by_the_last_record = self.place.save(&self.record);
     }
 
     fn forget_broken(&mut self) {

@@ -2,6 +2,7 @@
 
 mod connector;
 mod pidfd;
+mod pidfd_info;
 mod procfs;
 mod sockets;
 mod wait;

@@ -31,6 +31,11 @@ impl PidHandle {
         sent(pidfd_send_signal(&self.0, signal))
     }
 
+    /// The process's parent, where the kernel tells it by pidfd.
+    pub(crate) fn parent(&self) -> Option<i32> {
+        super::pidfd_info::parent(&self.0)
+    }
+
     /// Readable once all threads have ended; a reaped process stays readable.
     pub(crate) fn is_dead(&self) -> bool {
         let mut fds = [PollFd::new(&self.0, PollFlags::IN)];
