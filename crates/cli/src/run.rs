@@ -145,7 +145,7 @@ fn request(options: &RunOptions, terminal: Option<&Terminal>) -> Result<Request,
 pub(crate) fn common_request(options: &CommandOptions) -> Result<Request, Fault> {
     let mut request = command(options)?
         .grace(options.grace)
-        .sandbox(options.sandbox.choice())
+        .sandbox(options.sandbox.choice()?)
         .limits(options.limits.limits())
         .on_timeout(match options.on_timeout {
             OnTimeoutArg::Kill => OnTimeout::Kill,

@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use kennel::config::CONTAINER_RESERVED;
 use kennel::{Enforced, Network, Protection, SandboxChoice, SandboxMode};
 
+use crate::fault::Fault;
 use crate::render;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -15,6 +17,9 @@ pub(crate) enum ModeArg {
     ReadOnly,
     /// The working directory, a private temp directory and what --writable names.
     WorkspaceWrite,
+    /// Reserved.
+    #[value(hide = true)]
+    Container,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -42,19 +47,25 @@ pub(crate) struct SandboxOptions {
     /// The command cannot signal what it did not start; part of every sandbox.
     #[arg(long)]
     pub(crate) scope_signals: bool,
+    /// A sandboxed command keeps inherited descriptors above 2, such as those of <(...); else they are closed.
+    #[arg(long)]
+    pub(crate) pass_fds: bool,
     /// Refuse to run with less protection than asked.
     #[arg(long)]
     pub(crate) require: bool,
 }
 
 impl SandboxOptions {
-    pub(crate) fn choice(&self) -> SandboxChoice {
+    pub(crate) fn choice(&self) -> Result<SandboxChoice, Fault> {
         let mut choice = SandboxChoice::new();
         if let Some(mode) = self.sandbox {
             choice = choice.mode(match mode {
                 ModeArg::Off => SandboxMode::Off,
                 ModeArg::ReadOnly => SandboxMode::ReadOnly,
                 ModeArg::WorkspaceWrite => SandboxMode::WorkspaceWrite,
+                ModeArg::Container => {
+                    return Err(Fault::usage("--sandbox container", CONTAINER_RESERVED));
+                }
             });
         }
         if let Some(network) = self.network {
@@ -68,7 +79,10 @@ impl SandboxOptions {
         if self.scope_signals {
             choice = choice.scope_signals();
         }
-        if self.require { choice.require() } else { choice }
+        if self.pass_fds {
+            choice = choice.pass_descriptors();
+        }
+        Ok(if self.require { choice.require() } else { choice })
     }
 }
 

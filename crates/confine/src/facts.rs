@@ -26,6 +26,8 @@ pub struct Facts {
     pub leaky: bool,
     /// It was made by way of a user namespace.
     pub user_namespace: bool,
+    /// Descriptors above 2 are closed by the exec.
+    pub descriptors: bool,
 }
 
 impl Facts {
@@ -42,6 +44,7 @@ impl Facts {
             self.no_new_privs,
             self.leaky,
             self.user_namespace,
+            self.descriptors,
         ];
         let bits = flags.iter().rev().fold(0, |bits, flag| bits << 1 | u8::from(*flag));
         [
@@ -75,6 +78,7 @@ impl Facts {
             no_new_privs: flag(4),
             leaky: flag(5),
             user_namespace: flag(6),
+            descriptors: flag(7),
         })
     }
 }
@@ -85,7 +89,7 @@ mod tests {
 
     #[test]
     fn facts_round_trip_and_are_no_failure() {
-        for bits in 0..128_u8 {
+        for bits in 0..=255_u8 {
             let wire = [Facts::KIND, bits, 7, 1, 2, 3, 0, 0];
             let facts = Facts::from_wire(wire).expect("facts");
             assert_eq!(facts.to_wire(), wire);

@@ -30,6 +30,7 @@ mod signals;
 mod stage;
 mod sys;
 mod tag;
+mod terminals;
 
 pub use child::{ChildPlan, Placement, PlanError, StdioPlan};
 pub use exec::{ExecPlan, Program};

@@ -90,6 +90,7 @@ fn attach_all(waiting: Vec<Waiting<'_>>) -> Result<()> {
             open_for_now.push(mount);
         }
     }
+    let _the_hosts_stay = crate::terminals::arrange();
     // Only now: places for deeper entries had to be made in them.
     open_for_now
         .iter()
@@ -150,7 +151,7 @@ pub(crate) fn open_exact(path: &CStr) -> Result<OwnedFd> {
     openat2(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), ResolveFlags::NO_SYMLINKS)
 }
 
-fn clone_of(place: &OwnedFd) -> Result<OwnedFd> {
+pub(crate) fn clone_of(place: &OwnedFd) -> Result<OwnedFd> {
     let flags = OpenTreeFlags::OPEN_TREE_CLONE
         | OpenTreeFlags::OPEN_TREE_CLOEXEC
         | OpenTreeFlags::AT_EMPTY_PATH
@@ -158,7 +159,7 @@ fn clone_of(place: &OwnedFd) -> Result<OwnedFd> {
     open_tree(place.as_fd(), c"", flags)
 }
 
-fn put(mount: &OwnedFd, place: &OwnedFd) -> Result<()> {
+pub(crate) fn put(mount: &OwnedFd, place: &OwnedFd) -> Result<()> {
     let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
     move_mount(mount.as_fd(), c"", place.as_fd(), c"", flags)
 }

@@ -56,6 +56,10 @@ pub fn judge(confinement: &Confinement, facts: &Facts) -> Vec<Protection> {
         protection("system_calls", "refused", system_calls(facts)),
         protection("privileges", "dropped", privileges(facts)),
     ];
+    if !sandbox.pass_descriptors {
+        let closed = if facts.descriptors { FULLY } else { no("they could not be closed") };
+        found.push(protection("descriptors", "closed", closed));
+    }
     if sandbox.network == Network::Off {
         found.insert(2, protection("network", "off", network(facts)));
     }

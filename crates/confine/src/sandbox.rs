@@ -16,6 +16,7 @@ use crate::protection::{judge, weakest};
 use crate::ruleset::{self, ABI_SCOPES, Wanted};
 use crate::seccomp::{self, Refusals};
 use crate::stage::{Failure, Stage};
+use crate::sys;
 
 /// What a sandboxed task may write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,6 +55,8 @@ pub struct Sandbox {
     pub network: Network,
     /// How the file tree is seen.
     pub layout: Layout,
+    /// Descriptors above 2 stay open.
+    pub pass_descriptors: bool,
 }
 
 /// What binds a task.
@@ -112,6 +115,9 @@ impl Confinement {
     pub(crate) fn restrict(&self, facts: &mut Facts, off: Off, required: bool) -> Result<(), Failure> {
         if self.sandbox().is_some() && !off.privileges {
             facts.capabilities = capabilities::drop_all_but_kept().is_ok();
+        }
+        if self.sandbox().is_some_and(|sandbox| !sandbox.pass_descriptors) {
+            facts.descriptors = sys::close_on_exec_from(3);
         }
         facts.no_new_privs = rustix::thread::set_no_new_privs(true).is_ok();
         self.restrict_by_landlock(facts, off);

@@ -91,6 +91,22 @@ pub(crate) fn exit_now(status: i32) -> ! {
     unsafe { libc::_exit(status) }
 }
 
+/// Lets every descriptor from `first` on be closed by the exec; `close_range(2)` with a flag of Linux 5.11, else one by one
+/// up to the limit of open files.
+pub(crate) fn close_on_exec_from(first: u32) -> bool {
+    let flag = libc::CLOSE_RANGE_CLOEXEC;
+    // SAFETY: takes plain numbers; nothing is closed before the exec.
+    if unsafe { libc::syscall(libc::SYS_close_range, first, u32::MAX, flag) } == 0 {
+        return true;
+    }
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).maximum.unwrap_or(1 << 20);
+    for fd in first..u32::try_from(limit).unwrap_or(1 << 20) {
+        // SAFETY: as above; EBADF for those that are not open.
+        unsafe { libc::fcntl(fd.cast_signed(), libc::F_SETFD, libc::FD_CLOEXEC) };
+    }
+    true
+}
+
 /// Moves the calling process into new namespaces.
 pub(crate) fn unshare(kinds: rustix::thread::UnshareFlags) -> Result<()> {
     // SAFETY: the process is single-threaded, and CLONE_FILES, which rustix warns of, is never among the kinds.

@@ -39,7 +39,8 @@ pub(crate) fn plan(cleared: &Cleared<'_>, terms: &SessionTerms, mode: Mode) -> R
     let has_bash_env = environ::get(&env, "BASH_ENV").is_some();
     let around =
         Around { terms, cwd: cleared.cwd(), home: crate::check::home(request, terms), id: id.as_str() };
-    let mut confine = confine_spec(&request.sandbox.over(&terms.sandbox), &around)?;
+    let choice = request.sandbox.over(&terms.sandbox).or_configured(&terms.settings);
+    let mut confine = confine_spec(&choice, &around)?;
     confine.limits = request.limits.over(terms.limits).spec(terms.door)?;
     if confine.sandbox.is_some() {
         forget_shared_temp(&mut env, request);

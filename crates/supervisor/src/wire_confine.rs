@@ -67,6 +67,9 @@ pub struct SandboxSpec {
     pub entries: Vec<EntrySpec>,
     /// The temp directory: made by the supervisor, shared with other tasks that name it, removed by the last of them.
     pub temp: Option<ByteStr>,
+    /// Descriptors above 2 that the command would inherit stay open.
+    #[serde(default)]
+    pub pass_descriptors: bool,
 }
 
 /// What a sandboxed command may write.
@@ -166,6 +169,7 @@ impl ConfineSpec {
                 NetworkSpec::Off => confine::Network::Off,
             },
             layout: confine::Layout::new(entries),
+            pass_descriptors: sandbox.pass_descriptors,
         })))
     }
 }

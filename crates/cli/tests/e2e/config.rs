@@ -104,7 +104,9 @@ fn inside_a_task_nothing_loosens() {
         ("KENNEL_TIMEOUT_MAX", "2h", 126),
         ("KENNEL_TIMEOUT_MAX", "1m", 0),
         ("KENNEL_ENV_PASS", "AWS_*", 126),
-        ("KENNEL_NETWORK", "off", 0),
+        ("KENNEL_SANDBOX", "workspace-write", 0),
+        // It is taken, and means nothing without a sandbox: that is said, not passed over.
+        ("KENNEL_NETWORK", "off", 64),
         ("KENNEL_ON_HOOK_FAILURE", "allow", 126),
     ] {
         let inner = format!("{name}='{value}' \"$KENNEL\" run --timeout 60s true");

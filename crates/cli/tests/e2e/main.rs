@@ -24,6 +24,7 @@ mod races;
 mod real_tools;
 mod registry;
 mod same_as_bash;
+mod sandbox;
 mod sessions;
 mod shapes;
 mod sockets;

@@ -162,6 +162,7 @@ fn mistakes_are_named_with_what_was_meant() {
         ("output_cap = 0", "64M"),
         ("output_max_chars = -1", "line 1"),
         ("sandbox = \"on\"", "workspace-write"),
+        ("sandbox = \"container\"", "reserved"),
         ("require_description = \"yes\"", "bool"),
         ("a = [", "line 1"),
         ("timeout_max = \"1m\"\ntimeout_max = \"2m\"", "duplicate"),

@@ -226,9 +226,41 @@ pub enum HookFailure {
     Allow,
 }
 
+/// As a file writes it.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+enum SandboxName {
+    /// Nothing can be written.
+    ReadOnly,
+    /// The workspace and temporary files can.
+    WorkspaceWrite,
+    /// The user's rights.
+    Off,
+    /// Reserved.
+    #[schemars(skip)]
+    Container,
+}
+
+impl TryFrom<SandboxName> for Sandbox {
+    type Error = String;
+
+    fn try_from(name: SandboxName) -> Result<Self, String> {
+        match name {
+            SandboxName::ReadOnly => Ok(Self::ReadOnly),
+            SandboxName::WorkspaceWrite => Ok(Self::WorkspaceWrite),
+            SandboxName::Off => Ok(Self::Off),
+            SandboxName::Container => Err(CONTAINER_RESERVED.to_owned()),
+        }
+    }
+}
+
+/// Why nobody gets one.
+pub const CONTAINER_RESERVED: &str =
+    "the sandbox \"container\" is reserved for a later version; take \"workspace-write\" or \"read-only\"";
+
 /// What commands may write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[serde(try_from = "SandboxName")]
 pub enum Sandbox {
     /// Nothing.
     ReadOnly,

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::config;
+
 /// What a command may write, and whether it is bound at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -39,6 +41,7 @@ pub struct SandboxChoice {
     pub(crate) readable: Vec<PathBuf>,
     pub(crate) scope_signals: bool,
     pub(crate) require: bool,
+    pub(crate) pass_descriptors: bool,
 }
 
 impl SandboxChoice {
@@ -78,6 +81,13 @@ impl SandboxChoice {
         self
     }
 
+    /// A sandboxed command of a wrapper keeps descriptors above 2 that it inherits; else they are closed, because what lies
+    /// behind them is bound by nothing.
+    pub fn pass_descriptors(mut self) -> Self {
+        self.pass_descriptors = true;
+        self
+    }
+
     /// Run nothing with less protection than asked.
     pub fn require(mut self) -> Self {
         self.require = true;
@@ -94,6 +104,23 @@ impl SandboxChoice {
             readable: both(&self.readable, &session.readable),
             scope_signals: self.scope_signals || session.scope_signals,
             require: self.require || session.require,
+            pass_descriptors: self.pass_descriptors || session.pass_descriptors,
         }
+    }
+
+    /// What nobody has said is as somebody has configured it.
+    pub(crate) fn or_configured(mut self, settings: &config::Settings) -> Self {
+        let mode = settings.sandbox.said().map(|mode| match mode {
+            config::Sandbox::ReadOnly => SandboxMode::ReadOnly,
+            config::Sandbox::WorkspaceWrite => SandboxMode::WorkspaceWrite,
+            config::Sandbox::Off => SandboxMode::Off,
+        });
+        let network = settings.network.said().map(|network| match network {
+            config::Network::On => Network::On,
+            config::Network::Off => Network::Off,
+        });
+        self.mode = self.mode.or(mode);
+        self.network = self.network.or(network);
+        self
     }
 }

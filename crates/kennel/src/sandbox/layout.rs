@@ -35,7 +35,7 @@ pub(crate) fn confine_spec(choice: &SandboxChoice, around: &Around<'_>) -> Resul
         SandboxMode::Off if choice.network == Some(Network::Off) => {
             return Err(refused(
                 "the network can be switched off in a sandbox only",
-                "add --sandbox workspace-write",
+                "add --sandbox workspace-write, or sandbox = \"workspace-write\" beside network = \"off\"",
             ));
         }
         SandboxMode::Off => return Ok(ConfineSpec { scope_signals, required, ..ConfineSpec::default() }),
@@ -58,7 +58,8 @@ pub(crate) fn confine_spec(choice: &SandboxChoice, around: &Around<'_>) -> Resul
         Network::On => NetworkSpec::On,
         Network::Off => NetworkSpec::Off,
     };
-    let sandbox = SandboxSpec { mode, network, entries: tree.entries, temp: Some(ByteStr::from(&temp)) };
+    let (entries, temp) = (tree.entries, Some(ByteStr::from(&temp)));
+    let sandbox = SandboxSpec { mode, network, entries, temp, pass_descriptors: choice.pass_descriptors };
     Ok(ConfineSpec { sandbox: Some(sandbox), scope_signals, required, ..ConfineSpec::default() })
 }
 

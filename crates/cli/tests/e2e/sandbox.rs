@@ -1,0 +1,129 @@
+//! What binds a command: by option, by configuration, and what it keeps of its caller.
+
+use std::os::fd::AsRawFd as _;
+use std::os::unix::process::CommandExt as _;
+
+use serde_json::Value;
+use testkit::{Rig, lacks_program};
+
+use crate::common::{at, rig, text};
+
+/// As whoever runs the tests, and as an ordinary user.
+pub(crate) fn rigs() -> Vec<Rig> {
+    let ordinary = rustix::process::geteuid().is_root().then(|| rig().owned_by(65_534));
+    std::iter::once(rig()).chain(ordinary).collect()
+}
+
+/// How far a protection is in force; empty where it was not asked for.
+pub(crate) fn enforced(outcome: &Value, name: &str) -> String {
+    let protections = at(outcome, "protections");
+    let found = protections.as_array().into_iter().flatten().find(|it| text(it, "name") == name);
+    found.map(|it| text(it, "enforced")).unwrap_or_default()
+}
+
+#[test]
+fn the_configuration_binds_who_says_nothing() {
+    // Symptom: `sandbox = "read-only"` in a file, and commands write as ever.
+    let rig = rig();
+    let write = "echo x > made; echo $?";
+    let says = |configured: &str, words: &[&str]| {
+        std::fs::write(rig.work().join("kennel.toml"), configured).expect("a file");
+        std::fs::remove_file(rig.work().join("made")).ok();
+        let done = rig.kennel(["run"].iter().chain(words).chain(&[write])).finish();
+        done.text().trim().to_owned()
+    };
+    assert_eq!(says("", &[]), "0");
+    assert_eq!(says("sandbox = \"read-only\"", &[]), "1");
+    assert_eq!(says("sandbox = \"workspace-write\"", &[]), "0");
+    assert_eq!(says("sandbox = \"read-only\"", &["--sandbox", "off"]), "0", "an option goes over a file");
+    std::fs::write(rig.work().join("kennel.toml"), "sandbox = \"off\"").expect("a file");
+    let done = rig.kennel(["run", write]).env("KENNEL_SANDBOX", "read-only").finish();
+    assert_eq!(done.text(), "1\n", "{done}");
+    let own = rig.home().join(".config/kennel");
+    std::fs::create_dir_all(&own).expect("a directory");
+    std::fs::write(own.join("config.toml"), "sandbox = \"read-only\"").expect("a file");
+    let done = rig.kennel(["run", write]).finish();
+    assert!(done.code() != 0 && done.text().is_empty(), "a project may only tighten: {done}");
+}
+
+#[test]
+fn the_network_of_the_configuration_is_that_of_the_sandbox() {
+    let rig = rig();
+    let socket = "python3 -c 'import socket; socket.socket(socket.AF_INET)'";
+    if lacks_program(&["python3"]) {
+        return;
+    }
+    let code = |configured: &str, words: &[&str]| {
+        std::fs::write(rig.work().join("kennel.toml"), configured).expect("a file");
+        rig.kennel(["run"].iter().chain(words).chain(&[socket])).finish().code()
+    };
+    let bound = ["--sandbox", "workspace-write"];
+    assert_eq!(code("", &bound), 1);
+    assert_eq!(code("network = \"on\"", &bound), 0);
+    assert_eq!(code("network = \"off\"", &["--sandbox", "workspace-write", "--network", "on"]), 0);
+    assert_eq!(code("network = \"off\"", &[]), 64, "without a sandbox it would be an empty word");
+}
+
+#[test]
+fn a_container_is_reserved_and_says_so() {
+    let rig = rig();
+    let done = rig.kennel(["run", "--sandbox", "container", "true"]).finish();
+    done.exits(64);
+    assert!(done.errors().contains("reserved"), "{done}");
+    std::fs::write(rig.work().join("kennel.toml"), "sandbox = \"container\"").expect("a file");
+    let done = rig.kennel(["run", "true"]).finish();
+    assert!(done.code() != 0 && done.errors().contains("reserved"), "{done}");
+}
+
+#[test]
+fn inherited_descriptors_do_not_reach_a_sandboxed_command() {
+    // Symptom: what the caller has open, a secret or a socket, is read through descriptor 9 in every sandbox.
+    for rig in rigs() {
+        let secret = rig.work().join("secret");
+        std::fs::write(&secret, "caught\n").expect("a file");
+        let says = |words: &[&str]| {
+            let file = std::fs::File::open(&secret).expect("the file");
+            let mut command = rig.kennel(["run"].iter().chain(words).chain(&["cat <&9"])).into_command();
+            let number = file.as_raw_fd();
+            // SAFETY: `dup2` is async-signal-safe, and the descriptor stays open until the command has run.
+            #[expect(unsafe_code, reason = "there is no other way to let a child inherit a certain number")]
+            unsafe {
+                command.pre_exec(move || match libc::dup2(number, 9) {
+                    9 => Ok(()),
+                    _ => Err(std::io::Error::last_os_error()),
+                })
+            };
+            let output = command.output().expect("kennel");
+            String::from_utf8_lossy(&output.stdout).into_owned()
+        };
+        assert_eq!(says(&[]), "caught\n");
+        for mode in ["read-only", "workspace-write"] {
+            assert_eq!(says(&["--sandbox", mode]), "");
+            assert_eq!(says(&["--sandbox", mode, "--pass-fds"]), "caught\n");
+        }
+        let it = rig.kennel(["run", "--json", "--sandbox", "read-only", "true"]).finish().json();
+        assert_eq!(enforced(&it, "descriptors"), "fully", "{it}");
+    }
+}
+
+#[test]
+fn terminals_can_be_made_in_a_sandbox() {
+    // Symptom: `OSError: out of pty devices` in every test that uses a terminal.
+    if lacks_program(&["python3"]) {
+        return;
+    }
+    let make = "python3 -c 'import os, pty; print(os.ttyname(pty.openpty()[1]))'";
+    for rig in rigs() {
+        for mode in ["read-only", "workspace-write"] {
+            let it = rig.kennel(["run", "--json", "--sandbox", mode, make]).finish().json();
+            if enforced(&it, "filesystem") == "fully" {
+                assert_eq!(text(&it, "stdout"), "/dev/pts/0\n", "{it}");
+            }
+        }
+        if !lacks_program(&["script"]) {
+            let command = "script -qc 'tty; echo said' /dev/null";
+            let done = rig.kennel(["run", "--sandbox", "workspace-write", command]).finish();
+            assert!(done.text().contains("said"), "{done}");
+        }
+    }
+}
