@@ -19,6 +19,7 @@ mod limits;
 mod mcp;
 mod output;
 mod people;
+mod probes;
 mod pty;
 mod races;
 mod real_tools;

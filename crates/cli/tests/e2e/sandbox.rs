@@ -1,8 +1,5 @@
 //! What binds a command: by option, by configuration, and what it keeps of its caller.
 
-use std::os::fd::AsRawFd as _;
-use std::os::unix::process::CommandExt as _;
-
 use serde_json::Value;
 use testkit::{Rig, lacks_program};
 
@@ -79,22 +76,10 @@ fn a_container_is_reserved_and_says_so() {
 fn inherited_descriptors_do_not_reach_a_sandboxed_command() {
     // Symptom: what the caller has open, a secret or a socket, is read through descriptor 9 in every sandbox.
     for rig in rigs() {
-        let secret = rig.work().join("secret");
-        std::fs::write(&secret, "caught\n").expect("a file");
+        std::fs::write(rig.work().join("secret"), "caught\n").expect("a file");
         let says = |words: &[&str]| {
-            let file = std::fs::File::open(&secret).expect("the file");
-            let mut command = rig.kennel(["run"].iter().chain(words).chain(&["cat <&9"])).into_command();
-            let number = file.as_raw_fd();
-            // SAFETY: `dup2` is async-signal-safe, and the descriptor stays open until the command has run.
-            #[expect(unsafe_code, reason = "there is no other way to let a child inherit a certain number")]
-            unsafe {
-                command.pre_exec(move || match libc::dup2(number, 9) {
-                    9 => Ok(()),
-                    _ => Err(std::io::Error::last_os_error()),
-                })
-            };
-            let output = command.output().expect("kennel");
-            String::from_utf8_lossy(&output.stdout).into_owned()
+            let script = format!("\"$KENNEL\" run {} 'cat <&9' 9<secret", words.join(" "));
+            rig.bash(&script).finish().text()
         };
         assert_eq!(says(&[]), "caught\n");
         for mode in ["read-only", "workspace-write"] {
