@@ -184,7 +184,7 @@ pub(crate) struct CommandOptions {
     /// Send stdout and stderr to one pipe, where their order matters.
     #[arg(long)]
     pub(crate) merge: bool,
-    /// Standard input is a pipe into which `kennel send` writes.
+    /// Standard input is a pipe into which only `kennel send` writes; that of the caller is not read.
     #[arg(long, conflicts_with = "pty")]
     pub(crate) stdin: bool,
     /// The command gets a terminal of its own, of this size or that of the caller's, else 80x24.

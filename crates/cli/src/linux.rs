@@ -61,11 +61,22 @@ pub(crate) fn entry() -> u8 {
         Verb::Man(options) => pages::man(&options),
         verb => dispatch(verb, guard),
     };
-    match done {
+    let code = match done {
         Ok(code) => code,
         Err(fault) => fault.report(),
+    };
+    match render::unwritten() {
+        Some(error) => {
+            render::error(&format!("failed to write to standard output: {error}"), None);
+            // What the verb has done is done; who reads only the status must not believe that the answer came through.
+            if code == 0 { UNWRITTEN } else { code }
+        }
+        None => code,
     }
 }
+
+/// The exit status where everything was done but the telling.
+const UNWRITTEN: u8 = 125;
 
 /// Help and version are answers; anything else is a usage error: 64, never 2, which hosts of hooks read as "deny".
 fn usage(error: &clap::Error) -> u8 {

@@ -4,6 +4,7 @@
 
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Write as _};
+use std::sync::OnceLock;
 
 use comfy_table::{ContentArrangement, Table, presets};
 use kennel::policy::{Decision, Finding, Verdict};
@@ -22,10 +23,23 @@ pub(crate) fn error(what: &str, hint: Option<&str>) {
     }
 }
 
-/// Text that is an answer, on stdout. A reader that has gone is not our failure.
+/// Why an answer did not reach stdout.
+static UNWRITTEN: OnceLock<std::io::Error> = OnceLock::new();
+
+/// Text that is an answer, on stdout. A reader that has gone is not our failure; a full disk is told at the end.
 pub(crate) fn answer(text: &str) {
     let mut out = std::io::stdout().lock();
-    let _reader_gone = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            let _the_first_counts = UNWRITTEN.set(error);
+        }
+        _ => {}
+    }
+}
+
+/// What kept an answer from being written.
+pub(crate) fn unwritten() -> Option<&'static std::io::Error> {
+    UNWRITTEN.get()
 }
 
 /// One JSON object.
@@ -38,9 +52,12 @@ pub(crate) fn json<T: Serialize>(value: &T) {
 
 /// One JSON object on one line.
 pub(crate) fn json_line<T: Serialize>(value: &T) {
-    if let Ok(text) = serde_json::to_string(value) {
-        answer(&format!("{text}\n"));
-    }
+    answer(&line(value));
+}
+
+/// A JSON object as a line.
+pub(crate) fn line<T: Serialize>(value: &T) -> String {
+    serde_json::to_string(value).map_or_else(|_error| String::new(), |text| text + "\n")
 }
 
 /// A table of untrusted cells.

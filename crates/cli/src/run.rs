@@ -77,7 +77,9 @@ async fn try_run(options: RunOptions, guard: GuardStart) -> Result<u8, Fault> {
     // What is said from here on is said to a terminal in its usual modes.
     watch.relay = None;
     let terminal = watch.terminal.take();
-    finish(&options, &task, interrupted, (terminal, watch.progress)).await
+    let unwritten = watch.unwritten;
+    let code = finish(&options, &task, interrupted, (terminal, watch.progress)).await?;
+    Ok(if unwritten && code == 0 { 125 } else { code })
 }
 
 fn caught_signals(on_terminal: bool, relays: bool) -> Vec<i32> {
@@ -332,11 +334,12 @@ impl Watch<'_> {
     }
 
     async fn events(&mut self) -> Result<(), Fault> {
+        let mut out = Sink::new(rustix::stdio::stdout());
         let mut events = self.task.events();
         loop {
             tokio::select! {
                 event = events.next() => match event {
-                    Some(event) => render::json_line(&event),
+                    Some(event) => self.write(&mut out, render::line(&event).as_bytes()).await,
                     None => return Ok(()),
                 },
                 caught = self.signals.next() => self.obey(caught).await,

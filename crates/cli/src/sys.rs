@@ -180,8 +180,12 @@ impl Terminal {
 /// A second open file description of the same pipe or terminal, which can be non-blocking without the other users of
 /// descriptor `fd` noticing; `None` for files and sockets.
 pub(crate) fn reopen_nonblocking(fd: impl AsFd) -> Option<OwnedFd> {
-    use rustix::fs::{FileType, Mode, OFlags, fstat, open};
+    use rustix::fs::{FileType, Mode, OFlags, fcntl_getfl, fstat, open};
     let stat = fstat(&fd).ok()?;
+    if fcntl_getfl(&fd).ok()? & OFlags::RWMODE == OFlags::RDONLY {
+        // A stream that may not be written to must not become one that may.
+        return None;
+    }
     if !matches!(FileType::from_raw_mode(stat.st_mode), FileType::Fifo | FileType::CharacterDevice) {
         return None;
     }
@@ -214,8 +218,10 @@ extern "C" fn main(_argc: libc::c_int, _argv: *const *const libc::c_char) -> lib
     for fd in 0..3 {
         // SAFETY: only the flags of a descriptor are read; one that is not open gives EBADF.
         if unsafe { libc::fcntl(fd, libc::F_GETFD) } == -1 {
+            // A stream that the caller closed: writing to it has to fail, as it would have.
+            let way = if fd == 0 { libc::O_RDWR } else { libc::O_RDONLY };
             // SAFETY: the path is NUL-terminated. The lowest free number is `fd`, because those below it are open.
-            unsafe { libc::open(c"/dev/null".as_ptr(), libc::O_RDWR) };
+            unsafe { libc::open(c"/dev/null".as_ptr(), way) };
         }
     }
     // SAFETY: no handler is involved.

@@ -154,6 +154,33 @@ fn a_full_disk_loses_no_command() {
     let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("/dev/full");
     let done = rig.kennel(["run", "echo out; echo done > marker"]).stdout(full).finish();
     assert!(rig.work().join("marker").exists(), "the command did not go on: {done}");
+    assert_eq!(done.code(), 125, "{done}");
+}
+
+#[test]
+fn an_answer_that_cannot_be_written_is_no_success() {
+    // Symptom: the id of a started task, or a result, is lost on a full disk, and the status says 0.
+    if testkit::lacks("/dev/full", std::path::Path::new("/dev/full").exists()) {
+        return;
+    }
+    let rig = rig();
+    let output = format!("output {}", start(&rig, "echo hi"));
+    for line in [
+        "run --json true",
+        "run --events true",
+        "start true",
+        "tasks",
+        "check true",
+        "schema outcome",
+        &output,
+    ] {
+        let done = rig.bash(&format!("\"$KENNEL\" {line} >/dev/full")).finish();
+        assert_eq!(done.code(), 125, "{line}: {done}");
+        assert!(done.errors().contains("No space left"), "{line}: {done}");
+    }
+    let done = rig.bash("\"$KENNEL\" run 'echo hi' >&-").finish();
+    assert_eq!((done.code(), done.errors().contains("Bad file descriptor")), (125, true), "{done}");
+    rig.bash("\"$KENNEL\" run true >&- 2>&- <&-").finish().exits(0);
 }
 
 #[test]
