@@ -32,6 +32,11 @@ impl Fault {
         Self { code: 125, what: format!("{error:#}"), hint: None, denied: None }
     }
 
+    /// The same with what to do about it.
+    pub(crate) fn with_hint(self, hint: impl Into<String>) -> Self {
+        Self { hint: Some(hint.into()), ..self }
+    }
+
     /// The command line is wrong: 64.
     pub(crate) fn usage(what: impl Into<String>, hint: impl Into<String>) -> Self {
         Self { code: 64, what: what.into(), hint: Some(hint.into()), denied: None }

@@ -109,6 +109,15 @@ pub(super) fn read(file: &Path) -> Result<Option<String>, Fault> {
         }
         Ok(_) => Ok(Some(text)),
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
-        Err(error) => Err(failed(error.to_string())),
+        Err(error) if error.kind() == ErrorKind::PermissionDenied && behind_anothers_door(file) => Ok(None),
+        Err(error) => Err(failed(error.to_string()).with_hint("make it readable for you, or remove it")),
     }
+}
+
+/// The file is in a directory of somebody else that we may not enter, as when `HOME` is still root's: no file of ours.
+/// A directory of our own that is closed is no reason to forget what it says.
+fn behind_anothers_door(file: &Path) -> bool {
+    let unseen = file.symlink_metadata().is_err_and(|error| error.kind() == ErrorKind::PermissionDenied);
+    let door = file.ancestors().skip(1).find_map(|dir| dir.metadata().ok());
+    unseen && door.is_some_and(|door| door.uid() != rustix::process::geteuid().as_raw())
 }

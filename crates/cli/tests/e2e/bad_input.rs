@@ -118,6 +118,45 @@ fn a_bare_environment_works() {
 }
 
 #[test]
+fn a_home_of_somebody_else_stops_nothing() {
+    // Symptom: after `setpriv`, or `docker exec --user`, HOME is root's, and every command says "permission denied".
+    use std::os::unix::fs::MetadataExt as _;
+    let closed = std::fs::metadata("/root").is_ok_and(|meta| meta.uid() == 0 && meta.mode() & 0o077 == 0);
+    if testkit::lacks("a closed /root", closed) {
+        return;
+    }
+    let rig = if rustix::process::geteuid().is_root() { rig().owned_by(65_534) } else { rig() };
+    let done = rig.kennel(["run", "echo fine"]).env("HOME", "/root").finish();
+    assert_eq!((done.code(), done.text().as_str()), (0, "fine\n"), "{done}");
+}
+
+#[test]
+fn a_configuration_of_ones_own_that_is_closed_is_an_error() {
+    // Symptom: what the file forbids is allowed because it cannot be read.
+    let rig = if rustix::process::geteuid().is_root() { rig().owned_by(65_534) } else { rig() };
+    let script =
+        "mkdir -p \"$HOME/.config/kennel\"; echo 'timeout_max = \"1m\"' >\"$HOME/.config/kennel/config.toml\"
+        chmod 000 \"$HOME/.config\"; \"$KENNEL\" run true; code=$?; chmod 700 \"$HOME/.config\"; exit $code";
+    let done = rig.bash(script).finish();
+    assert_eq!(done.code(), 125, "{done}");
+    assert!(done.errors().contains("config.toml: Permission denied"), "{done}");
+}
+
+#[test]
+fn a_removed_working_directory_stops_only_what_needs_it() {
+    // Symptom: even `kennel run --cwd / pwd` says that there is no such file or directory.
+    let rig = rig();
+    let gone =
+        |line: &str| rig.bash(&format!("mkdir -p g; cd g; rmdir ../g; exec \"$KENNEL\" {line}")).finish();
+    let done = gone("run --cwd / pwd");
+    assert_eq!((done.code(), done.text().as_str()), (0, "/\n"), "{done}");
+    gone("start --cwd / true").exits(0);
+    let done = gone("run pwd");
+    assert_eq!(done.code(), 125, "{done}");
+    assert!(done.errors().contains("g (deleted)") && done.errors().contains("hint:"), "{done}");
+}
+
+#[test]
 fn a_state_directory_that_cannot_be_written_is_named() {
     // Symptom: a panic; or the task runs and cannot be found.
     let rig = rig();

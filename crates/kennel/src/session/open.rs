@@ -96,7 +96,7 @@ impl SessionBuilder {
     /// Root and directory; those of a saved session as it left them, with the process to which it is bound.
     fn find_itself(&mut self, id: &str) -> Result<(Whereabouts, Option<ProcRef>)> {
         if !self.saved {
-            let root = self.root()?;
+            let root = self.root().or_else(|error| self.gone_root().ok_or(error))?;
             let persist = self.persist.unwrap_or(match self.door {
                 Door::Agent => Persist::Cwd,
                 Door::Wrapper => Persist::None,
@@ -161,6 +161,12 @@ impl SessionBuilder {
         };
         check_directory("the session's directory", &root)?;
         Ok(root)
+    }
+
+    /// The name of a current directory that was removed. Calls that name another one work; those that do not are refused.
+    fn gone_root(&self) -> Option<PathBuf> {
+        let gone = self.cwd.is_none() && std::env::current_dir().is_err();
+        gone.then(|| std::fs::read_link("/proc/self/cwd").ok()).flatten()
     }
 }
 
