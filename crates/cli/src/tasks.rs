@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kennel::{Kennel, Status, TaskInfo, TaskList};
+use kennel::{Kennel, Listing, Status, TaskInfo, TaskList};
 
 use crate::args::TasksOptions;
 use crate::fault::Fault;
@@ -61,7 +61,10 @@ async fn watch(kennel: &Kennel, options: &TasksOptions) {
 
 /// The tasks that were asked for, and how many there are in all.
 async fn shown(kennel: &Kennel, options: &TasksOptions) -> (Vec<TaskInfo>, usize) {
-    let known = kennel.tasks();
+    let Listing { tasks: known, unreadable } = kennel.listing();
+    for one in &unreadable {
+        render::note(&format!("left out, its record cannot be read: {one}"));
+    }
     let total = known.len();
     let mut shown: Vec<TaskInfo> = known
         .into_iter()

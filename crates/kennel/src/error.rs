@@ -155,6 +155,11 @@ impl Error {
                 "end a task that is not needed (kennel tasks, kennel kill ID), or raise the limit".to_owned()
             }
             Self::AmbiguousTask { .. } => "give more characters of the id".to_owned(),
+            Self::Record { .. } => {
+                "nothing of it runs, or its keeper would have written the record again; its output is still in the \
+                 directory of its name under the state directory, which can be removed"
+                    .to_owned()
+            }
             Self::StateDir { .. } => "set KENNEL_STATE_DIR to a directory that only you can write".to_owned(),
             Self::Denied { verdict, .. } => remedy(verdict)?,
             Self::TaskEnded { id } => format!("kennel output {id} shows what it wrote"),

@@ -15,6 +15,7 @@ pub(crate) mod keys;
 pub(crate) mod kill;
 pub(crate) mod limits;
 pub(crate) mod link;
+pub(crate) mod mend;
 pub(crate) mod outcome;
 pub(crate) mod places;
 pub(crate) mod plan;
@@ -64,7 +65,7 @@ pub use request::{
     OnOutputCap, OnOwnerExit, OnTimeout, Output, Request, Stdin, Survivors, TERMINAL_SIZE_DEFAULT,
     TerminalSize, Timeout,
 };
-pub use root::{Builder, Kennel};
+pub use root::{Builder, Kennel, Listing};
 pub use sandbox::{Network, SandboxChoice, SandboxMode};
 pub use screen::{Cursor, Look, Screen};
 pub use session::{

@@ -13,6 +13,7 @@ use supervisor::{Origin, Record, TempDir, keep_within, remove_task_dir};
 use crate::clock::{rfc3339, unix_ms};
 use crate::error::{Error, Result};
 use crate::id::check_name;
+use crate::mend::ask_for_record;
 use crate::outcome::{Status, TaskInfo};
 use crate::places::Places;
 use crate::recover::recover;
@@ -84,7 +85,11 @@ impl Registry {
 
     fn load(parent: &Path, id: String) -> Option<Found> {
         let dir = parent.join(&id);
-        match read_record(&dir) {
+        let record = read_record(&dir).or_else(|error| {
+            // While its supervisor lives the task can be seen and ended, whatever became of the file.
+            ask_for_record(&dir).map_err(|_nobody_answers| error).and_then(|()| read_record(&dir))
+        });
+        match record {
             // In the making, or just moved or removed.
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             record => Some(Found { id, dir, record }),

@@ -69,6 +69,15 @@ pub struct Kennel {
     guard: GuardStart,
 }
 
+/// What is in the registry.
+#[derive(Debug, Clone)]
+pub struct Listing {
+    /// Tasks, oldest first.
+    pub tasks: Vec<TaskInfo>,
+    /// Ids of the others, each with the reason why its record cannot be read.
+    pub unreadable: Vec<String>,
+}
+
 impl Kennel {
     /// Begins.
     pub fn builder() -> Builder {
@@ -91,20 +100,26 @@ impl Kennel {
     }
 
     /// Every task that is known, oldest first, as it truly stands. Tasks whose keepers are found dead are recovered
-    /// on the way; records that cannot be read are left out and named by [`Kennel::collect`].
+    /// on the way; records that cannot be read are left out and named by [`Kennel::listing`].
     pub fn tasks(&self) -> Vec<TaskInfo> {
+        self.listing().tasks
+    }
+
+    /// As [`Kennel::tasks`], with the tasks whose record cannot be read and why. Of a task that lives its supervisor writes
+    /// the record again.
+    pub fn listing(&self) -> Listing {
         let here = registry::own_origin();
         let mut seen = std::collections::HashSet::new();
-        let mut tasks: Vec<TaskInfo> = self
-            .registry
-            .scan()
-            .iter()
-            .filter(|found| seen.insert(found.id.clone()))
-            .filter_map(|found| registry::describe(found, here.as_ref()))
-            .collect();
+        let (mut tasks, mut unreadable) = (Vec::new(), Vec::new());
+        for found in self.registry.scan().iter().filter(|found| seen.insert(found.id.clone())) {
+            match &found.record {
+                Ok(_) => tasks.extend(registry::describe(found, here.as_ref())),
+                Err(why) => unreadable.push(format!("{}: {why}", found.id)),
+            }
+        }
         add_ports(&mut tasks);
         tasks.sort_by(|a, b| a.started_at.cmp(&b.started_at).then_with(|| a.id.cmp(&b.id)));
-        tasks
+        Listing { tasks, unreadable }
     }
 
     /// A handle on the task whose id is or begins with `id`.

@@ -47,6 +47,8 @@ pub enum ToSupervisor {
     Background,
     /// Tell me how it stands.
     Status,
+    /// Write the record again, its file is damaged; then as [`ToSupervisor::Status`].
+    Record,
     /// SIGSTOP to the tree.
     Pause,
     /// SIGCONT to the tree.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::common::{at, rig, text};
+use crate::common::{at, kill_with_proof, rig, start, text};
 
 #[test]
 fn eight_processes_start_two_hundred_tasks_at_once() {
@@ -48,9 +48,9 @@ fn expired_tasks_are_removed_with_their_files() {
     // Symptom: the state directory grows for ever; or a running task's files are removed.
     let rig = rig();
     let mut fifo = rig.fifo("ready");
-    let old = crate::common::start(&rig, "echo old");
+    let old = start(&rig, "echo old");
     rig.kennel(["wait", "--tree", &old]).finish().exits(0);
-    let running = crate::common::start(&rig, &format!("exec \"$HOSTILE\" --ready '{}' hold", fifo.word()));
+    let running = start(&rig, &format!("exec \"$HOSTILE\" --ready '{}' hold", fifo.word()));
     fifo.pid();
     rig.kennel(["gc"]).finish().exits(0);
     assert_eq!(text(&crate::common::listed(&rig, &old), "status"), "completed", "an hour has not passed");
@@ -58,7 +58,7 @@ fn expired_tasks_are_removed_with_their_files() {
     assert_eq!(text(&crate::common::listed(&rig, &old), "status"), "");
     assert_eq!(text(&crate::common::listed(&rig, &running), "status"), "running");
     assert!(!find(&rig.state(), &old), "files of an expired task");
-    crate::common::kill_with_proof(&rig, &running);
+    kill_with_proof(&rig, &running);
 }
 
 /// Whether something below this directory has `needle` in its name.
@@ -75,8 +75,8 @@ fn find(dir: &std::path::Path, needle: &str) -> bool {
 fn a_malformed_record_hides_no_other() {
     // Symptom: one torn file on disk and no task is listed any more.
     let rig = rig();
-    let id = crate::common::start(&rig, "echo fine");
-    let broken = crate::common::start(&rig, "echo broken");
+    let id = start(&rig, "echo fine");
+    let broken = start(&rig, "echo broken");
     rig.kennel(["wait", "--tree", &id, &broken]).finish().exits(0);
     let record = record_of(&rig.state(), &broken).expect("a record");
     std::fs::write(&record, b"{\"version\":1,").expect("tear it");
@@ -94,4 +94,33 @@ fn record_of(dir: &std::path::Path, id: &str) -> Option<std::path::PathBuf> {
         let fits = path.ends_with("record.json") && path.to_string_lossy().contains(id);
         if fits { Some(path) } else { record_of(&path, id) }
     })
+}
+
+#[test]
+fn a_damaged_record_of_a_running_task_hides_nothing() {
+    // Symptom: "No tasks.", and the process runs on where nobody can end it.
+    let rig = rig();
+    for damage in ["printf '{' >", "true >", "rm"] {
+        let id = start(&rig, "exec sleep 300");
+        let script = format!("{damage} \"$KENNEL_STATE_DIR/tasks/{id}/record.json\"");
+        rig.bash(&script).finish().exits(0);
+        let list = rig.kennel(["tasks"]).finish();
+        assert!(list.text().contains(&id) && list.text().contains("running"), "{damage}: {list}");
+        rig.bash(&script).finish().exits(0);
+        kill_with_proof(&rig, &id);
+    }
+}
+
+#[test]
+fn a_record_that_nobody_can_mend_is_named() {
+    // Symptom: a finished task vanishes from the list without a word.
+    let rig = rig();
+    let id = start(&rig, "true");
+    rig.kennel(["wait", "--tree", &id]).finish().exits(0);
+    rig.bash(&format!("printf '{{' > \"$KENNEL_STATE_DIR/tasks/{id}/record.json\"")).finish().exits(0);
+    let list = rig.kennel(["tasks"]).finish();
+    list.exits(0);
+    assert!(list.errors().contains(&id), "{list}");
+    let killed = rig.kennel(["kill", &id]).finish();
+    assert!(killed.code() != 0 && killed.errors().contains("hint:"), "{killed}");
 }

@@ -201,7 +201,10 @@ impl Task<'_> {
                 self.go_background(number);
             }
             ToSupervisor::Background => self.go_background(number),
-            ToSupervisor::Status => {
+            order @ (ToSupervisor::Status | ToSupervisor::Record) => {
+                if matches!(order, ToSupervisor::Record) {
+                    self.complete_record();
+                }
                 let report = self.report();
                 self.clients.tell_one(number, &FromSupervisor::Status(Box::new(report)));
             }
