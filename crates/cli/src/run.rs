@@ -9,7 +9,8 @@ use std::time::Duration;
 use anyhow::Context as _;
 use kennel::{
     Door, GuardStart, Kennel, Kill, News, Notice, OnOutputCap, OnOwnerExit, OnTimeout, Outcome, Output, Pace,
-    Request, Scope, Session, Status, Stdin, Stream, Survivors, TERMINAL_SIZE_DEFAULT, Task, VerdictSummary,
+    Request, Scope, Session, Status, Stdin, StoppedBy, Stream, Survivors, TERMINAL_SIZE_DEFAULT, Task,
+    VerdictSummary,
 };
 
 use crate::args::{CommandOptions, OnOutputCapArg, OnTimeoutArg, RunOptions, SurvivorsArg};
@@ -409,8 +410,18 @@ async fn finish(
     if let Some(file) = &options.report {
         write_report(file, &outcome)?;
     }
-    if let Some(kennel::End::NotStarted { why }) = &outcome.end {
-        render::error(why, None);
+    match &outcome.end {
+        Some(kennel::End::NotStarted { why }) => render::error(why, None),
+        Some(kennel::End::Lost { why }) => {
+            render::error(&format!("the command's end is not known: {why}"), None)
+        }
+        Some(kennel::End::Stopped { by: StoppedBy::GuardExit }) => {
+            render::error(
+                "the guard of the command was killed; everything that it started has been ended",
+                None,
+            );
+        }
+        _ => {}
     }
     if matches!(outcome.end, Some(kennel::End::TimedOut)) && !options.command.json && !options.events {
         render::note(&format!(

@@ -15,6 +15,8 @@ pub enum StoppedBy {
     Session,
     /// The owner of the task has gone.
     OwnerExit,
+    /// The guard of the session was killed; its owner lives.
+    GuardExit,
     /// Kennel, by a rule of the request (`--survivors kill`).
     Kennel,
 }

@@ -24,7 +24,9 @@ use crate::task::{self, Birth, word};
 use crate::wire::PROTOCOL;
 
 /// Supervisors of one session at the same time; descriptors run out before.
-const SUPERVISORS_MAX: usize = 8192;
+const SUPERVISORS_MAX: usize = 8191;
+/// The guard's own word, after those of its supervisors.
+pub(crate) const GUARD_SLOT: usize = SUPERVISORS_MAX;
 /// A supervisor that has not acknowledged the owner's death by then is killed, and its tree swept.
 const ACKNOWLEDGE_MS: u64 = 1000;
 /// Pause between looks at the words of supervisors while a session is being closed; for [`ACKNOWLEDGE_MS`] at most.
@@ -170,7 +172,7 @@ impl Guard {
             bound_elsewhere: false,
             lifeline_read,
             lifeline_write: Some(lifeline_write),
-            words: SharedWords::new(SUPERVISORS_MAX)?,
+            words: SharedWords::new(SUPERVISORS_MAX + 1)?,
             origin: proctree::host_id()?.into(),
             own: proctree::proc_id(own).map_or(ProcRef { pid: own, start_ticks: 0 }, ProcRef::from),
             hangup_ignored,
@@ -307,7 +309,7 @@ impl Guard {
             return Ok(());
         }
         let slot = self.free_slots.pop().unwrap_or(self.children.len());
-        let word = self.words.word(slot).ok_or(io::ErrorKind::WouldBlock)?;
+        let word = self.words.word(slot).filter(|_| slot < GUARD_SLOT).ok_or(io::ErrorKind::WouldBlock)?;
         word.store(word::IDLE, Ordering::Release);
         let (orders, ears) = socket_pair()?;
         match sys::fork(ExitSignal::None)? {
@@ -368,7 +370,12 @@ impl Guard {
     fn owner_gone(&mut self) {
         self.socket = None;
         self.owner = None;
-        if self.lifeline_write.take().is_some() {
+        if let Some(lifeline) = self.lifeline_write.take() {
+            // Who finds the lifeline closed without this word knows that the guard was killed.
+            if let Some(word) = self.words.word(GUARD_SLOT) {
+                word.store(word::ACTING, Ordering::Release);
+            }
+            drop(lifeline);
             self.acknowledge_by = Some(clock::monotonic_ms() + ACKNOWLEDGE_MS);
         }
         for child in &self.children {

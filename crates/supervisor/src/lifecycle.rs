@@ -43,8 +43,10 @@ pub(crate) enum Input {
 pub(crate) enum Farewell {
     /// It closed the session.
     Closed,
-    /// It, or the guard, is dead. Nobody waits for a clean-up, and a storm outruns whoever begins with a request.
+    /// It is dead. Nobody waits for a clean-up, and a storm outruns whoever begins with a request.
     Died,
+    /// It lives, and the guard is dead: without it the task would be alone when the next keeper goes.
+    GuardDied,
 }
 
 /// An order to end the task.
@@ -304,11 +306,12 @@ impl Input {
             }
             Self::Stop(stop) => Some((Why::Stopped(stop.by), stop.clone())),
             Self::OwnerGone(farewell) if terms.on_owner_exit == OnOwnerExit::Kill => {
-                let grace_ms = match farewell {
-                    Farewell::Closed => SESSION_CLOSED_GRACE_MS,
-                    Farewell::Died => 0,
+                let (by, grace_ms) = match farewell {
+                    Farewell::Closed => (StoppedBy::OwnerExit, SESSION_CLOSED_GRACE_MS),
+                    Farewell::Died => (StoppedBy::OwnerExit, 0),
+                    Farewell::GuardDied => (StoppedBy::GuardExit, 0),
                 };
-                Some((Why::Stopped(StoppedBy::OwnerExit), ladder(StoppedBy::OwnerExit, grace_ms)))
+                Some((Why::Stopped(by), ladder(by, grace_ms)))
             }
             _ => None,
         }

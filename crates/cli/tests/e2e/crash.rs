@@ -71,7 +71,23 @@ fn a_guard_s_death_ends_a_foreground_command() {
     let guard = guards.first().expect("a guard");
     assert!(signal(guard.pid, Signal::KILL));
     assert!(fifo.ends_within(AT_ONCE), "{:?}", rig.processes());
-    assert_ne!(running.finish().code(), 0);
+    let done = running.finish();
+    assert_eq!(done.code(), 137, "{done}");
+    assert!(done.errors().contains("the guard of the command was killed"), "{done}");
+}
+
+#[test]
+fn a_supervisor_s_death_under_a_foreground_command_is_told() {
+    // Symptom: 125 and not a word.
+    let rig = rig();
+    let mut fifo = rig.fifo("ready");
+    let running = rig.kennel(["run", &format!("exec \"$HOSTILE\" --ready '{}' deaf", fifo.word())]).spawn();
+    let leader = Process::read(fifo.pid()).expect("the leader");
+    assert!(signal(leader.parent, Signal::KILL));
+    assert!(fifo.ends_within(AT_ONCE), "{:?}", rig.processes());
+    let done = running.finish();
+    assert_eq!(done.code(), 125, "{done}");
+    assert!(done.errors().contains("its supervisor was killed"), "{done}");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::Ordering;
 
 use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
 use rustix::io::Errno;
@@ -10,6 +11,7 @@ use super::clients::{self, Role};
 use super::{Task, confinement, token, word};
 use crate::clock;
 use crate::end::{End, StoppedBy, WaitStatus};
+use crate::guard::GUARD_SLOT;
 use crate::lifecycle::{self, Action, Farewell, Force, Input, OnOwnerExit, State, Stop};
 use crate::spool::Stream;
 use crate::sweep::Sweep;
@@ -139,16 +141,21 @@ impl Task<'_> {
 
     /// The lifeline closes when the session is closed, when the owner dies and when the guard dies.
     fn farewell(&self, number: u64) -> Farewell {
-        let guard = rustix::process::getppid().map(|pid| pid.as_raw_nonzero().get());
         let owner_dead = self.birth.owner.is_some_and(|owner| {
             let owner = sys::borrow(owner);
             let mut polled = [PollFd::new(&owner, PollFlags::IN)];
             poll(&mut polled, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|ready| ready > 0)
         });
-        if number == token::OWNER || owner_dead || guard != Some(self.birth.guard.pid) {
+        let let_go = || {
+            let word = self.birth.words.word(GUARD_SLOT);
+            word.is_some_and(|word| word.load(Ordering::Acquire) != word::IDLE)
+        };
+        if number == token::OWNER || owner_dead {
             Farewell::Died
-        } else {
+        } else if let_go() {
             Farewell::Closed
+        } else {
+            Farewell::GuardDied
         }
     }
 
@@ -244,7 +251,7 @@ impl Task<'_> {
 
     fn acknowledge(&self, value: u32) {
         if let Some(word) = self.birth.words.word(self.birth.slot) {
-            word.store(value, std::sync::atomic::Ordering::Release);
+            word.store(value, Ordering::Release);
         }
     }
 
