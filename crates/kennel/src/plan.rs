@@ -36,7 +36,7 @@ pub(crate) fn plan(cleared: &Cleared<'_>, terms: &SessionTerms, mode: Mode) -> R
     let token = random_text(16)?;
     let (timeout_ms, clamped) = timeout(request.timeout, terms, mode);
     let mut env = environment(cleared, terms, &id, &token);
-    let has_bash_env = environ::get(&env, "BASH_ENV").is_some();
+    let without_report = shell_is_not_ours(&env);
     let around =
         Around { terms, cwd: cleared.cwd(), home: crate::check::home(request, terms), id: id.as_str() };
     let choice = request.sandbox.over(&terms.sandbox).or_configured(&terms.settings);
@@ -51,7 +51,7 @@ pub(crate) fn plan(cleared: &Cleared<'_>, terms: &SessionTerms, mode: Mode) -> R
         token,
         tag: if Tag::can_be_set() { Some(Tag::from_random(random_u64()?).value()) } else { None },
         session_id: terms.session_id.clone(),
-        command: command(&request.command, terms, has_bash_env)?,
+        command: command(&request.command, terms, without_report)?,
         display: display(&request.command),
         description: request.description.clone(),
         cwd: ByteStr::from(&working_directory_in(&confine, cleared.cwd())),
@@ -237,12 +237,12 @@ fn longest(terms: &SessionTerms) -> Option<Duration> {
     }
 }
 
-fn command(command: &Command, terms: &SessionTerms, has_bash_env: bool) -> Result<CommandSpec> {
+fn command(command: &Command, terms: &SessionTerms, without_report: bool) -> Result<CommandSpec> {
     match command {
         Command::Argv(argv) => Ok(CommandSpec::Argv(argv.iter().map(ByteStr::from).collect())),
         Command::Shell(line) => {
             let shell = terms.shell.as_ref().ok_or_else(no_shell)?;
-            let form = shell_form(line, has_bash_env || shell.dialect != Dialect::Bash);
+            let form = shell_form(line, without_report || shell.dialect != Dialect::Bash);
             Ok(CommandSpec::Shell {
                 shell: ByteStr::from(&shell.file),
                 dialect: shell.dialect,
@@ -254,8 +254,14 @@ fn command(command: &Command, terms: &SessionTerms, has_bash_env: bool) -> Resul
     }
 }
 
-/// A `BASH_ENV` of the user's own stays in charge, and other shells have none: no report then, and the directory is not
-/// known where it could change.
+/// A `BASH_ENV` of the user's own stays in charge. An exported `verbose` would print ours, line by line.
+fn shell_is_not_ours(env: &Variables) -> bool {
+    let options = environ::get(env, "SHELLOPTS").map(OsStr::to_string_lossy).unwrap_or_default();
+    environ::get(env, "BASH_ENV").is_some() || options.split(':').any(|option| option == "verbose")
+}
+
+/// A shell that is not ours to prepare gives no report (others than bash have no `BASH_ENV`), and the directory is not known
+/// where it could change.
 fn shell_form(line: &OsStr, without_report: bool) -> ShellForm {
     let form = line.to_str().map_or(ShellForm::Wrapped, policy::shell_form);
     if without_report && form == ShellForm::Wrapped { ShellForm::BareCwdUnknown } else { form }

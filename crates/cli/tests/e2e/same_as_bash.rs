@@ -94,6 +94,20 @@ fn observe(rig: &Rig, mut invocation: testkit::Invocation) -> (i32, String, Stri
 }
 
 #[test]
+fn exported_options_of_the_shell_show_nothing_of_ours() {
+    // Symptom: `export SHELLOPTS` with xtrace or verbose on, and every command begins with lines that nobody wrote.
+    let rig = rig();
+    for option in ["xtrace", "verbose", "errexit:nounset", "noexec", "posix"] {
+        let ours = rig.kennel(["run", "--no-check", "echo hi | cat; cd /; false; echo on"]);
+        let [bare, ours] = [rig.bash("echo hi | cat; cd /; false; echo on"), ours].map(|mut invocation| {
+            let done = invocation.env("SHELLOPTS", option).finish();
+            (done.code(), done.text(), done.errors())
+        });
+        assert_eq!(ours, bare, "{option}");
+    }
+}
+
+#[test]
 fn descriptors_are_passed_on_by_run() {
     // Symptom: `kennel run cat <(…)` and make's jobserver break.
     let rig = rig();

@@ -2,7 +2,7 @@
 //!
 //! `BASH_ENV` names a file that unsets `BASH_ENV` and sets an EXIT trap; the trap writes to a FIFO. Opening a FIFO for
 //! reading and writing never blocks, no descriptor stays open for children, the redirection of stderr comes first so
-//! that `set -x` shows nothing, and `ulimit -f` does not apply to a FIFO. No report means: not known.
+//! that `set -x` (also from an exported `SHELLOPTS`) shows nothing, and `ulimit -f` does not apply to a FIFO. No report means: not known.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -47,9 +47,9 @@ fn start_up(fifo: &[u8]) -> Vec<u8> {
     let mut trap = br#"{ builtin printf '%s\0' "${PIPESTATUS[@]}" "$PWD"; } 2>/dev/null 1<>"#.to_vec();
     trap.extend(quoted(fifo));
     trap.extend_from_slice(b" || builtin :");
-    let mut file = b"unset BASH_ENV\ntrap -- ".to_vec();
+    let mut file = b"{ unset BASH_ENV; trap -- ".to_vec();
     file.extend(quoted(&trap));
-    file.extend_from_slice(b" EXIT\n");
+    file.extend_from_slice(b" EXIT; } 2>/dev/null\n");
     file
 }
 
