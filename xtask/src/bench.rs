@@ -6,6 +6,7 @@ mod check;
 mod kill;
 mod list;
 mod mcp;
+mod tasks;
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
@@ -63,6 +64,7 @@ const PARTS: &[(&str, Part)] = &[
     ("stream", |bench, _root| bench.stream()),
     ("kills", Bench::kills),
     ("list", Bench::list),
+    ("tasks", Bench::tasks),
     ("crowd", |bench, _root| [1, 100, 1000].into_iter().try_for_each(|count| bench.crowd(count))),
 ];
 
