@@ -36,6 +36,7 @@ mod terminal;
 mod tmux;
 mod total;
 mod trees;
+mod upgrade;
 mod verdict;
 mod waiting;
 mod wrapper;

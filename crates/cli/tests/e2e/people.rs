@@ -3,13 +3,16 @@
 use insta::assert_snapshot;
 use testkit::{Rig, lacks_program};
 
-use crate::common::{rig, start};
+use crate::common::{kill_with_proof, rig, start};
 
 /// Every verb, and the verbs of verbs.
 #[rustfmt::skip]
 const PAGES: &[&[&str]] = &[
     &[], &["run"], &["start"], &["tasks"], &["output"], &["wait"], &["kill"], &["gc"], &["doctor"], &["completions"],
     &["session"], &["session", "open"], &["session", "close"], &["session", "list"], &["session", "show"],
+    &["send"], &["check"], &["hook"], &["hook", "install"], &["hook", "uninstall"], &["tree"], &["signal"], &["track"],
+    &["mcp"], &["mcp", "install"], &["mcp", "uninstall"], &["serve"], &["config"], &["config", "show"], &["config", "path"],
+    &["trust"], &["schema"], &["man"],
 ];
 
 #[test]
@@ -176,4 +179,19 @@ fn a_person_at_a_terminal() {
     enter("\"$KENNEL\" kill --yes $id");
     wait_for("is dead");
     tmux(&["kill-server"]);
+}
+
+#[test]
+fn a_watched_list_shows_what_changes() {
+    // Symptom: `--watch` shows its first list for ever, or the same list again and again.
+    let rig = rig();
+    let mut watched = rig.kennel(["tasks", "--watch"]).spawn();
+    watched.await_out("No tasks.");
+    let id = start(&rig, "sleep 300");
+    watched.await_out(&id).await_out("running");
+    kill_with_proof(&rig, &id);
+    watched.await_out("killed");
+    watched.signal(rustix::process::Signal::INT);
+    let shown = watched.finish();
+    assert_eq!((shown.text().matches("No tasks.").count(), shown.code()), (1, 130), "{shown}");
 }

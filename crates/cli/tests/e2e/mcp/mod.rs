@@ -1,6 +1,6 @@
 //! The MCP server as clients meet it, in both eras of the protocol. The official clients run in `tests/acceptance/clients`.
 
-mod client;
+pub(crate) mod client;
 mod consent;
 mod ends;
 mod http;
