@@ -121,7 +121,8 @@ fn a_bare_environment_works() {
 fn a_home_of_somebody_else_stops_nothing() {
     // Symptom: after `setpriv`, or `docker exec --user`, HOME is root's, and every command says "permission denied".
     use std::os::unix::fs::MetadataExt as _;
-    let closed = std::fs::metadata("/root").is_ok_and(|meta| meta.uid() == 0 && meta.mode().trailing_zeros() >= 6);
+    let closed =
+        std::fs::metadata("/root").is_ok_and(|meta| meta.uid() == 0 && meta.mode().trailing_zeros() >= 6);
     if testkit::lacks("a closed /root", closed) {
         return;
     }
