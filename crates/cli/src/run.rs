@@ -413,7 +413,7 @@ async fn finish(
     match &outcome.end {
         Some(kennel::End::NotStarted { why }) => render::error(why, None),
         Some(kennel::End::Lost { why }) => {
-            render::error(&format!("the command's end is not known: {why}"), None)
+            render::error(&format!("the command's end is not known: {why}"), None);
         }
         Some(kennel::End::Stopped { by: StoppedBy::GuardExit }) => {
             render::error(
