@@ -6,6 +6,7 @@ mod check;
 mod kill;
 mod list;
 mod mcp;
+mod reads;
 mod tasks;
 
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -62,6 +63,8 @@ const PARTS: &[(&str, Part)] = &[
     ("mcp", |bench, root| bench.mcp(&root.join("target/release/examples/bare_server"))),
     ("check", Bench::check),
     ("stream", |bench, _root| bench.stream()),
+    ("both-streams", Bench::both_streams),
+    ("reads", Bench::reads),
     ("kills", Bench::kills),
     ("list", Bench::list),
     ("tasks", Bench::tasks),
@@ -79,6 +82,7 @@ pub(crate) fn run(root: &Path, only: &[&str]) -> anyhow::Result<()> {
         &["--package", "kennel-cli", "--bins", "--example", "bare_server"][..],
         &["--package", "kennel", "--example", "bench_host"],
         &["--package", "kennel", "--example", "bench_kill"],
+        &["--package", "kennel", "--example", "bench_reads"],
         &["--package", "testkit", "--bin", "hostile"],
         &["--package", "proctree", "--example", "tree_cost"],
         &["--package", "policy", "--example", "check_stdin"],

@@ -76,6 +76,12 @@ pub use supervisor::wire::PROTOCOL;
 pub use supervisor::{signal_name, signal_number};
 pub use task::Task;
 
+/// Entries for a fuzzer; no part of the interface.
+#[doc(hidden)]
+pub mod fuzz {
+    pub use crate::text::fuzz::decode;
+}
+
 /// The page is compiled and run as it stands.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/agent-authors.md")]

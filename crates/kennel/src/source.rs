@@ -51,6 +51,8 @@ impl Source {
         }
         let mut page = self.page(offset, room)?;
         page.cut_at(end);
+        // What was given up behind `end` is the next reader's affair.
+        page.gap_bytes = page.gap_bytes.min(page.next.saturating_sub(offset));
         Ok((page.next > offset).then_some(page))
     }
 }

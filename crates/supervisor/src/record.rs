@@ -9,6 +9,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{
     Advice, AtFlags, Mode, OFlags, RenameFlags, fadvise, openat, renameat, renameat_with, unlinkat,
 };
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use crate::bytes::ByteStr;
@@ -168,11 +169,15 @@ impl Record {
     /// Replaces the record in a task's directory.
     ///
     /// # Errors
-    /// Those of `openat(2)`, `write(2)` and `renameat(2)`; the old record is then still whole.
+    /// Those of `openat(2)`, `write(2)` and `renameat(2)`; the old record is then still whole, except on a full disk.
     pub fn write(&self, dir: impl AsFd) -> io::Result<()> {
         let dir = dir.as_fd();
         let put = || Ok(renameat(dir, RECORD_NEW, dir, RECORD_FILE)?);
-        self.write_to(dir, &new_file(dir)?, put)
+        let written = new_file(dir).and_then(|file| self.write_to(dir, &file, put));
+        match written.as_ref().err().and_then(Errno::from_io_error) {
+            Some(Errno::NOSPC | Errno::DQUOT) => write_in_place(dir, serde_json::to_vec(self)?).or(written),
+            _ => written,
+        }
     }
 
     /// The same into a file that [`new_file`] has made before, in a hurry: the old record, which takes time to remove,
@@ -271,6 +276,19 @@ impl Written {
 pub(crate) fn new_file(dir: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     Ok(openat(dir, RECORD_NEW, flags, Mode::RUSR | Mode::WUSR)?)
+}
+
+/// On a full disk: over the old record, in the blocks that it has. Blanks take the place of what it had more.
+fn write_in_place(dir: BorrowedFd<'_>, mut bytes: Vec<u8>) -> io::Result<()> {
+    const BLOCK_BYTES: usize = 4096;
+    let flags = OFlags::WRONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    let file = openat(dir, RECORD_FILE, flags, Mode::empty())?;
+    let size = usize::try_from(rustix::fs::fstat(&file)?.st_size).unwrap_or(0);
+    if bytes.len() > size.next_multiple_of(BLOCK_BYTES) {
+        return Err(Errno::NOSPC.into());
+    }
+    bytes.resize(bytes.len().max(size), b' ');
+    write_all(&file, &bytes)
 }
 
 fn write_all(file: &OwnedFd, mut bytes: &[u8]) -> io::Result<()> {

@@ -189,6 +189,27 @@ pub enum Notice {
         /// What it keeps at most.
         bytes: u64,
     },
+    /// A limit is near; for output it is the spool's cap.
+    LimitNear {
+        /// Which.
+        limit: String,
+        /// What is used, in the limit's unit: bytes.
+        used: u64,
+        /// The limit.
+        max: u64,
+    },
+    /// No output for a while; the task goes on.
+    Quiet {
+        /// For how long, milliseconds.
+        ms: u64,
+    },
+    /// A member has begun to listen on a TCP or UDP port.
+    Listening {
+        /// Which member.
+        pid: i32,
+        /// The port.
+        port: u16,
+    },
     /// Output could not be stored.
     SpoolLost {
         /// Bytes lost so far.

@@ -106,6 +106,11 @@ fn notice(notice: &Notice) -> Option<String> {
         }
         Notice::Weaker { name, why } => format!("[protection {name} is weaker than asked: {why}]"),
         Notice::SpoolLost { bytes, why } => format!("[{bytes} bytes of output could not be stored: {why}]"),
+        Notice::SpoolLimited { bytes } => {
+            format!("[all tasks together are at their total: this one keeps {bytes} bytes of output]")
+        }
+        Notice::Quiet { ms } => format!("[it has written nothing for {} s]", ms / 1000),
+        Notice::Listening { pid, port } => format!("[pid {pid} listens on port {port}]"),
         Notice::CwdReset { gone, used } => {
             format!(
                 "[the session's directory {} is gone: it ran in {}]",

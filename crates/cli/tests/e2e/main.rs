@@ -18,6 +18,7 @@ mod hostile;
 mod install;
 mod limits;
 mod mcp;
+mod notices;
 mod output;
 mod people;
 mod previous;

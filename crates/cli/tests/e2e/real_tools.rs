@@ -273,7 +273,8 @@ fn row_20_a_server_s_port_is_free_again() {
         let seen =
             Deadline::usual().until(|| rig.kennel(["output", &id]).finish().text().contains("Serving HTTP"));
         assert!(seen, "not readable");
-        kill_with_proof(&rig, &id);
+        assert_eq!(at(&listed(&rig, &id), "ports"), json!([port]));
+        assert_eq!(at(&kill_with_proof(&rig, &id), "freed_ports"), json!([port]));
         assert!(std::net::TcpStream::connect(("127.0.0.1", port)).is_err(), "the port is still served");
     }
 }

@@ -4,6 +4,7 @@
 mod cut;
 mod decode;
 mod fold;
+pub(crate) mod fuzz;
 mod kind;
 mod model;
 mod segment;

@@ -223,6 +223,11 @@ impl Clients {
         }
     }
 
+    /// Whether somebody is told of what happens.
+    pub(super) fn any_attached(&self) -> bool {
+        self.list.iter().any(|client| client.attached && !client.broken)
+    }
+
     /// The oldest byte that a lossless reader has not taken yet.
     pub(super) fn oldest_wanted(&self) -> Option<u64> {
         self.list.iter().filter(|client| !client.broken).filter_map(|client| client.acked).min()

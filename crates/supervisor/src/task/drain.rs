@@ -163,13 +163,14 @@ impl Task<'_> {
 
     fn after_growth(&mut self) {
         self.look_for_reader_later();
+        self.something_happened();
         let header = *self.spool.header();
         if header.dropped_bytes() > header.lost_bytes && !self.capped_told {
             self.capped_told = true;
             self.notice(Notice::SpoolCapped { offset: header.linear_end });
             if self.launch.on_output_cap == OnOutputCap::Kill {
                 self.crossed =
-                    Some(Crossed { limit: "output", used: header.total, max: self.launch.output_cap_bytes });
+                    Some(Crossed { limit: "output", used: header.total, max: self.spool.size_bytes() });
             }
         }
         if !self.limited_told

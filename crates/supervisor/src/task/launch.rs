@@ -17,6 +17,7 @@ use super::drain::{self, Pipes};
 use super::end_report::{self, EndReport};
 use super::input::{Inputs, Sink};
 use super::limits::Watch;
+use super::news::News;
 use super::place::Place;
 use super::terminal::Terminal;
 use super::waiting::Waiting;
@@ -340,6 +341,7 @@ impl Ready {
             pipes: self.connections.pipes,
             input: self.connections.input,
             waiting: Waiting::default(),
+            news: News::default(),
             spool: self.spool,
             exec_error: Some(self.exec_error),
             exec_failure: None,

@@ -13,6 +13,7 @@ mod input;
 mod ladder;
 mod launch;
 mod limits;
+mod news;
 mod place;
 mod temp;
 mod terminal;
@@ -43,6 +44,7 @@ use drain::Pipes;
 use end_report::EndReport;
 use input::Inputs;
 use ladder::KillWaiter;
+use news::News;
 use place::Place;
 use waiting::Waiting;
 
@@ -99,6 +101,7 @@ struct Task<'guard> {
     pipes: Pipes,
     input: Inputs,
     waiting: Waiting,
+    news: News,
     spool: Spool,
     exec_error: Option<OwnedFd>,
     exec_failure: Option<confine::Failure>,
@@ -144,24 +147,17 @@ struct Timers {
     reap: Option<u64>,
     /// When the tree is next looked at for its limits.
     limits: Option<u64>,
+    /// When it is told that nothing was written for long.
+    silence: Option<u64>,
+    /// When new ports are looked for.
+    ports: Option<u64>,
 }
 
 impl Timers {
     fn next(&self) -> Option<u64> {
-        [
-            self.timeout,
-            self.grace,
-            self.settle,
-            self.record,
-            self.sweep,
-            self.sweep_overdue,
-            self.quiet,
-            self.reap,
-            self.limits,
-        ]
-        .into_iter()
-        .flatten()
-        .min()
+        let ends = [self.timeout, self.grace, self.settle, self.sweep, self.sweep_overdue, self.reap];
+        let looks = [self.record, self.limits, self.quiet, self.silence, self.ports];
+        ends.into_iter().chain(looks).flatten().min()
     }
 }
 
@@ -249,7 +245,10 @@ impl Task<'_> {
     }
 
     fn notice(&mut self, notice: Notice) {
-        self.clients.tell_all(&FromSupervisor::Notice(notice.clone()));
+        // What is known before the start is told with it.
+        if !matches!(self.state, State::Starting) {
+            self.clients.tell_all(&FromSupervisor::Notice(notice.clone()));
+        }
         self.record.notices.push(notice);
     }
 }

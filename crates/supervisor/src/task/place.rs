@@ -73,11 +73,9 @@ impl Place {
     /// # Errors
     /// As [`Record::write`].
     pub(super) fn save(&mut self, record: &Record) -> io::Result<()> {
-        match self.blank.take() {
-            Some(blank) => self.hurried = Some(record.write_hurried(self.dir.as_fd(), blank)?),
-            None => record.write(&self.dir)?,
-        }
-        Ok(())
+        self.hurried = self.blank.take().and_then(|blank| record.write_hurried(self.dir.as_fd(), blank).ok());
+        // A full disk has room for it in the old one only.
+        if self.hurried.is_none() { record.write(&self.dir) } else { Ok(()) }
     }
 
     /// On a disk a new file takes longer to make than to write: time that the dying leave us, and an answer does not.

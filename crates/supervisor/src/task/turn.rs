@@ -192,6 +192,7 @@ impl Task<'_> {
                     client.attached = true;
                     client.acked = lossless.then_some(0);
                 }
+                self.look_for_ports_later();
             }
             ToSupervisor::Ack { offset } => {
                 if let Some(acked) = self.clients.get_mut(number).and_then(|client| client.acked.as_mut()) {
@@ -370,6 +371,12 @@ impl Task<'_> {
         if due(&mut self.timers.sweep_overdue) {
             inputs.push(Input::SweepOverdue);
         }
+        if due(&mut self.timers.silence) {
+            self.silence();
+        }
+        if due(&mut self.timers.ports) {
+            self.look_for_ports();
+        }
         if due(&mut self.timers.quiet) {
             self.quiet_look();
         }
@@ -457,6 +464,7 @@ impl Task<'_> {
     }
 
     fn announce_start(&mut self) {
+        self.something_happened();
         if let Some(timeout_ms) = self.launch.timeout_ms {
             self.timers.timeout = Some(clock::monotonic_ms() + timeout_ms);
         }
