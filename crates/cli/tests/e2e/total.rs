@@ -57,6 +57,8 @@ fn the_output_of_all_tasks_stays_within_the_total() {
     assert!(Deadline::usual().until(all_wrote), "{:?}", written(&rig));
     for id in &ids {
         kill_with_proof(&rig, id);
+    }
+    for id in &ids {
         let kinds = notices(&rig, id);
         assert!(kinds.iter().any(|kind| kind == "spool_limited"), "{kinds:?}");
         let kept = rig.kennel(["output", "--raw", id]).finish().exits(0).out.len();

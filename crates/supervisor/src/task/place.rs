@@ -73,9 +73,14 @@ impl Place {
     /// # Errors
     /// As [`Record::write`].
     pub(super) fn save(&mut self, record: &Record) -> io::Result<()> {
-        self.hurried = self.blank.take().and_then(|blank| record.write_hurried(self.dir.as_fd(), blank).ok());
-        // A full disk has room for it in the old one only.
-        if self.hurried.is_none() { record.write(&self.dir) } else { Ok(()) }
+        match self.blank.take().map(|blank| record.write_hurried(self.dir.as_fd(), blank)) {
+            Some(Ok(written)) => {
+                self.hurried = Some(written);
+                Ok(())
+            }
+            // A full disk has room for it in the old one only.
+            Some(Err(_)) | None => record.write(&self.dir),
+        }
     }
 
     /// On a disk a new file takes longer to make than to write: time that the dying leave us, and an answer does not.
