@@ -1,10 +1,9 @@
 //! Notices that come of output and time, a disk that is full, and readers that wait without looking.
 
-use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
-use testkit::{Deadline, Fifo, Finished, lacks, lacks_faults, lacks_program};
+use testkit::{Deadline, Fifo, Finished, Rig, lacks, lacks_faults, lacks_program};
 
 use crate::common::{at, kill_with_proof, listed, number, rig, start, text};
 
@@ -79,21 +78,24 @@ fn a_cap_that_is_near_is_told_before_anything_goes() {
 }
 
 /// A tiny file system of its own for the state of a rig.
-struct TinyDisk(std::path::PathBuf);
+struct TinyDisk(Command);
 
 impl TinyDisk {
-    fn over(path: &Path, size: &str) -> Option<Self> {
-        std::fs::create_dir_all(path).expect("a directory");
+    fn under(rig: &Rig, size: &str) -> Option<Self> {
+        let state = rig.state();
+        std::fs::create_dir_all(&state).expect("a directory");
         let option = format!("size={size},mode=700");
-        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", &option, "tmpfs"]).arg(path).output();
-        let mounted = mounted.is_ok_and(|output| output.status.success());
-        (!lacks("the right to mount, for a disk that is full", mounted)).then(|| Self(path.to_owned()))
+        let mounted = rig.program("mount").args(["-t", "tmpfs", "-o", &option, "tmpfs"]).arg(&state).finish();
+        let mut unmount = rig.program("umount");
+        unmount.arg("--lazy").arg(&state);
+        let lacks = lacks("the right to mount, for a disk that is full", mounted.code() == 0);
+        (!lacks).then(|| Self(unmount.into_command()))
     }
 }
 
 impl Drop for TinyDisk {
     fn drop(&mut self) {
-        let _told_by_what_is_left = Command::new("umount").arg("--lazy").arg(&self.0).output();
+        let _told_by_what_is_left = self.0.status();
     }
 }
 
@@ -101,7 +103,7 @@ impl Drop for TinyDisk {
 fn a_full_disk_ends_nothing_and_the_loss_is_counted() {
     // Symptom: the disk is full, and the command is killed by SIGPIPE, hangs, or its end is never known.
     let rig = rig();
-    let Some(_disk) = TinyDisk::over(&rig.state(), "1m") else { return };
+    let Some(_disk) = TinyDisk::under(&rig, "1m") else { return };
     let id = start(&rig, "head -c 8000000 /dev/zero; echo end >&2; exit 3");
     rig.kennel(["wait", "--tree", &id]).finish().exits(3);
     let it = rig.kennel(["wait", "--json", &id]).finish().json();
