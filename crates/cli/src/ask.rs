@@ -32,6 +32,8 @@ enum Happened {
     Nothing,
     /// There was nobody to put it to.
     NobodyThere(String),
+    /// The person said no.
+    Refused,
     /// A signal came instead of an answer.
     Interrupted(i32),
 }
@@ -81,6 +83,8 @@ impl Asking {
     pub(crate) fn fault(&self, error: &kennel::Error) -> Fault {
         match *self.happened.lock().unwrap_or_else(PoisonError::into_inner) {
             Happened::Interrupted(signal) => Fault::interrupted(signal),
+            // Who has just read the question need not read it again.
+            Happened::Refused => Fault::refused("nothing was run", "--ask allow runs it without a question"),
             _ => Fault::of_command(error),
         }
     }
@@ -103,7 +107,7 @@ fn ask(verdict: &Verdict, signals: Option<&OwnedFd>) -> (Answer, Happened) {
     match read_answer(&stdin, signals) {
         Ok(line) => {
             let yes = matches!(line.trim_ascii().to_ascii_lowercase().as_slice(), b"y" | b"yes");
-            (if yes { Answer::Run } else { Answer::Refuse }, Happened::Nothing)
+            if yes { (Answer::Run, Happened::Nothing) } else { (Answer::Refuse, Happened::Refused) }
         }
         Err(signal) => (Answer::Refuse, Happened::Interrupted(signal)),
     }

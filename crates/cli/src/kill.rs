@@ -17,7 +17,7 @@ pub(crate) async fn kill(options: KillOptions) -> Result<u8, Fault> {
     let mut tasks = Vec::new();
     // All names first: an unknown one must not leave half of the work done.
     for id in &options.ids {
-        tasks.push(kennel.task(id).await.map_err(|error| Fault::not_done(&error))?);
+        tasks.push(kennel.task(id).await.map_err(|error| not_found(&error, options.ids.len() > 1))?);
     }
     if !options.yes && !options.json && !confirmed(&tasks) {
         return Err(Fault::undone("not confirmed; nothing was ended", "kennel kill --yes ID does not ask"));
@@ -42,6 +42,15 @@ pub(crate) async fn kill(options: KillOptions) -> Result<u8, Fault> {
         reports.iter().zip(&commands).for_each(|(report, command)| panel(report, command));
     }
     Ok(u8::from(reports.iter().any(|report| !report.success)))
+}
+
+fn not_found(error: &kennel::Error, others: bool) -> Fault {
+    let fault = Fault::not_done(error);
+    if others {
+        fault.with_hint("nothing was ended, the other tasks neither; kennel tasks --all lists them all")
+    } else {
+        fault
+    }
 }
 
 /// What has run for long is not ended by a slip of the hand: on a terminal the person is asked.

@@ -46,7 +46,7 @@ pub enum Error {
         matches: Vec<String>,
     },
     /// An id that cannot be one.
-    #[error("{id:?} is not an id: ids are 1 to 64 of A-Z a-z 0-9 . _ -")]
+    #[error("{id:?} is not an id: ids are 1 to 64 of A-Z a-z 0-9 . _ -, and do not begin with a dot")]
     MalformedId {
         /// The text.
         id: String,

@@ -82,6 +82,16 @@ fn unknown_ids_are_named() {
 }
 
 #[test]
+fn one_unknown_id_among_others_ends_nothing_and_says_so() {
+    // Symptom: `kill GOOD nope` fails, and whether GOOD is dead is anybody's guess.
+    let rig = rig();
+    let id = start(&rig, "exec sleep 300");
+    let done = rig.kennel(["kill", &id, "nope"]).finish();
+    assert!(done.code() == 1 && done.errors().contains("nothing was ended"), "{done}");
+    crate::common::kill_with_proof(&rig, &id);
+}
+
+#[test]
 fn an_ambiguous_prefix_hits_nobody() {
     // Symptom: the wrong one of two tasks is killed.
     let rig = rig();

@@ -118,7 +118,7 @@ fn a_person_at_the_terminal_is_asked() {
     terminal.send(&line);
     terminal.expect("[y/N]");
     terminal.send("\n");
-    terminal.expect("nobody said yes");
+    terminal.expect("nothing was run");
     terminal.expect("READY> ");
     terminal.send("echo status=$?\n");
     terminal.expect("status=126");
