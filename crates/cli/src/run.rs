@@ -71,16 +71,52 @@ async fn try_run(options: RunOptions, guard: GuardStart) -> Result<u8, Fault> {
     );
     let grace = options.command.grace;
     let relay = options.command.pty.map(|_size| Relay::begin(&task));
-    let mut watch =
-        Watch { task: &task, signals, terminal, relay, progress, grace, interrupted: None, unwritten: false };
+    let mut watch = Watch {
+        task: &task,
+        signals,
+        terminal,
+        relay,
+        progress,
+        grace,
+        interrupted: None,
+        unwritten: false,
+        delivered: 0,
+    };
     watch.follow(mode).await?;
     let interrupted = watch.interrupted;
     // What is said from here on is said to a terminal in its usual modes.
     watch.relay = None;
     let terminal = watch.terminal.take();
-    let unwritten = watch.unwritten;
-    let code = finish(&options, &task, interrupted, (terminal, watch.progress)).await?;
-    Ok(if unwritten && code == 0 { 125 } else { code })
+    let shown = Shown { all: !watch.unwritten, bytes: (mode == Mode::Stream).then_some(watch.delivered) };
+    finish(&options, &task, interrupted, (terminal, watch.progress), &shown).await
+}
+
+/// What of the output has reached the caller.
+struct Shown {
+    /// Everything that came could be written.
+    all: bool,
+    /// How much came, where it was streamed.
+    bytes: Option<u64>,
+}
+
+impl Shown {
+    /// Says what a full disk has swallowed; false when the caller has not got everything.
+    fn is_whole(&self, outcome: &Outcome) -> bool {
+        let lost = outcome.notices.iter().find_map(|notice| match notice {
+            Notice::SpoolLost { why, .. } => Some(why),
+            _ => None,
+        });
+        let missing =
+            self.bytes.map_or(0, |came| (outcome.stdout_bytes + outcome.stderr_bytes).saturating_sub(came));
+        if let (Some(why), 1..) = (lost, missing) {
+            render::error(
+                &format!("{missing} bytes of output could not be stored and are lost: {why}"),
+                Some("free space where the state is kept, or set KENNEL_STATE_DIR to another place"),
+            );
+            return false;
+        }
+        self.all
+    }
 }
 
 fn caught_signals(on_terminal: bool, relays: bool) -> Vec<i32> {
@@ -257,6 +293,8 @@ struct Watch<'task> {
     interrupted: Option<i32>,
     /// Whether it was said that some output could not be written.
     unwritten: bool,
+    /// Bytes of output that have come.
+    delivered: u64,
 }
 
 impl Watch<'_> {
@@ -286,6 +324,7 @@ impl Watch<'_> {
             };
             match news {
                 Some(News::Chunk(chunk)) => {
+                    self.delivered += chunk.bytes.len() as u64;
                     self.progress.give_way(&chunk.bytes);
                     let sink = if chunk.stream == Stream::Stdout { &mut out } else { &mut err };
                     self.write(sink, &chunk.bytes).await;
@@ -393,6 +432,7 @@ async fn finish(
     task: &Task,
     interrupted: Option<i32>,
     (terminal, progress): (Option<Terminal>, Progress),
+    shown: &Shown,
 ) -> Result<u8, Fault> {
     let outcome = task.outcome().await.map_err(|error| Fault::of_command(&error))?;
     progress.finish(&outcome);
@@ -435,10 +475,13 @@ async fn finish(
     {
         render::note(&format!("over the limit of {crossed}; everything it started has been ended"));
     }
-    Ok(match interrupted {
+    let code = match interrupted {
         Some(signal) => u8::try_from(128 + signal).unwrap_or(125),
         None => exit_status(&outcome),
-    })
+    };
+    let whole = shown.is_whole(&outcome);
+    // A success of which something is missing is none for who pipes it on.
+    Ok(if code == 0 && !whole { 125 } else { code })
 }
 
 /// The exit status of `run` and `wait` for an outcome.

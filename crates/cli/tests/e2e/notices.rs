@@ -118,6 +118,39 @@ fn a_full_disk_ends_nothing_and_the_loss_is_counted() {
 }
 
 #[test]
+fn a_full_memory_file_system_costs_nothing() {
+    // Symptom: short calls live on tmpfs; when that is full their output is gone although the disk has room.
+    let rig = rig();
+    let script = "mount -t tmpfs -o size=256k tmpfs /dev/shm || exit 99
+        for left in 64 16 4 0; do
+            rm -rf /dev/shm/*; dd if=/dev/zero of=/dev/shm/fill bs=1k count=$((256 - left)) 2>/dev/null
+            [ \"$(\"$KENNEL\" run 'seq 100000' | cksum)\" = \"$(seq 100000 | cksum)\" ] || echo \"lost at $left\"
+        done";
+    let mut private = rig.program("unshare");
+    private.args(["--mount", "bash", "-c", script]).env_remove("KENNEL_STATE_DIR");
+    let done = private.finish();
+    if lacks("the right to mount, for a memory file system that is full", done.code() == 0) {
+        return;
+    }
+    assert_eq!((done.text(), done.errors()), (String::new(), String::new()), "{done}");
+}
+
+#[test]
+fn a_stream_with_a_hole_is_no_success() {
+    // Symptom: `kennel run 'make report' > file` on a full disk gives half a file, 0, and not a word.
+    let rig = rig();
+    let Some(_disk) = TinyDisk::under(&rig, "1m") else { return };
+    let done = rig.kennel(["run", "head -c 8000000 /dev/zero"]).finish();
+    assert_eq!(done.code(), 125, "{}", done.errors());
+    let missing = 8_000_000 - done.out.len();
+    assert!(
+        done.errors().contains(&format!("{missing} bytes of output could not be stored")),
+        "{}",
+        done.errors()
+    );
+}
+
+#[test]
 fn a_follower_sleeps_until_there_is_something() {
     // Symptom: `--follow` looks again and again, a hundred times a second for each follower.
     let rig = rig();

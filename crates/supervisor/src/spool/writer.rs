@@ -14,6 +14,8 @@ use super::layout::{ENTRY_TIME_MS, Entry, Header, INDEX_FILE, LOG_FILE, RING_FIL
 
 /// The largest single move; the ring gives up as much room in advance.
 const MOVE_BYTES_MAX: u64 = 1 << 20;
+/// What a full disk costs before it is tried again: it may have room by then.
+const LOST_AT_ONCE_BYTES: usize = 64 << 10;
 
 /// What one drain of a pipe came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +24,8 @@ pub enum Drained {
     Some(u64),
     /// The pipe is empty; writers remain.
     Dry,
+    /// Nothing was taken, because it could not be stored; [`Spool::lose`] takes it all the same.
+    Refused(Errno),
     /// End of file: no writer is left.
     Eof,
 }
@@ -110,8 +114,7 @@ impl Spool {
     /// Takes at most one move's worth of bytes out of `pipe`, which must not block.
     ///
     /// # Errors
-    /// Those of `splice(2)` on the pipe itself. A failure to store is not an error: the bytes are counted as lost,
-    /// [`Spool::error`] says why, and the command goes on.
+    /// Those of `splice(2)` on the pipe itself. A failure to store is not an error: nothing was taken then.
     pub fn drain(
         &mut self,
         pipe: BorrowedFd<'_>,
@@ -130,7 +133,7 @@ impl Spool {
         let moved = match self.store(pipe, room) {
             Ok(moved) => moved,
             Err(Errno::AGAIN) => return Ok(Drained::Dry),
-            Err(errno) => return self.lose(pipe, stream, room, errno),
+            Err(errno) => return Ok(Drained::Refused(errno)),
         };
         if moved == 0 {
             return Ok(Drained::Eof);
@@ -208,15 +211,18 @@ impl Spool {
         Ok(moved as u64)
     }
 
-    /// The disk is full or gone: take the bytes out of the pipe all the same, so that the command goes on, and count.
-    fn lose(&mut self, pipe: BorrowedFd<'_>, stream: Stream, room: u64, errno: Errno) -> io::Result<Drained> {
+    /// The disk is full or gone: takes bytes out of the pipe all the same, so that the command goes on, and counts them as
+    /// lost; [`Spool::error`] says why.
+    ///
+    /// # Errors
+    /// Those of `splice(2)` on the pipe itself.
+    pub fn lose(&mut self, pipe: BorrowedFd<'_>, stream: Stream, errno: Errno) -> io::Result<Drained> {
         if self.sink.is_none() {
             let flags = OFlags::WRONLY | OFlags::CLOEXEC;
             self.sink = Some(rustix::fs::open("/dev/null", flags, Mode::empty())?);
         }
         let Some(sink) = &self.sink else { return Ok(Drained::Dry) };
-        let room = usize::try_from(room).unwrap_or(usize::MAX);
-        match retry_on_intr(|| splice(pipe, None, sink, None, room, SpliceFlags::NONBLOCK)) {
+        match retry_on_intr(|| splice(pipe, None, sink, None, LOST_AT_ONCE_BYTES, SpliceFlags::NONBLOCK)) {
             Ok(0) => Ok(Drained::Eof),
             Err(Errno::AGAIN) => Ok(Drained::Dry),
             Err(other) => Err(other.into()),

@@ -129,6 +129,16 @@ impl Task<'_> {
             Source::Pipe => self.spool.drain(pipe.fd.as_fd(), stream, time_ms, most),
             Source::Terminal => self.spool.copy(pipe.fd.as_fd(), stream, time_ms, most),
         };
+        let drained = match drained {
+            // tmpfs is full, or gone: nothing is lost if there is room in the state directory.
+            Ok(Drained::Refused(_)) if !self.place.durable && self.make_durable() => return true,
+            Ok(Drained::Refused(errno)) => {
+                let Some(pipe) = self.pipes.slot(stream) else { return false };
+                self.spool.lose(pipe.fd.as_fd(), stream, errno)
+            }
+            drained => drained,
+        };
+        let Some(pipe) = self.pipes.slot(stream) else { return false };
         match drained {
             Ok(Drained::Some(count)) => {
                 pipe.owed = pipe.owed.saturating_sub(count);
@@ -140,7 +150,7 @@ impl Task<'_> {
                 self.after_growth();
                 true
             }
-            Ok(Drained::Dry) => {
+            Ok(Drained::Dry | Drained::Refused(_)) => {
                 pipe.owed = 0;
                 false
             }
@@ -180,8 +190,10 @@ impl Task<'_> {
             self.notice(Notice::SpoolLimited { bytes });
         }
         if let Some(errno) = self.spool.error.take() {
+            // Of a terminal: its bytes are read before they are stored.
+            self.make_durable();
             let first = self.record.notices.iter().all(|notice| !matches!(notice, Notice::SpoolLost { .. }));
-            if first && !self.retry_elsewhere() {
+            if first {
                 self.notice(Notice::SpoolLost { bytes: header.lost_bytes, why: errno.to_string() });
             }
         }
@@ -194,11 +206,6 @@ impl Task<'_> {
         if sum.is_multiple_of(LOOKS_ONE_IN) {
             self.place.keep_within(self.launch.output_total_bytes);
         }
-    }
-
-    /// tmpfs is full or has vanished: go on in the state directory.
-    fn retry_elsewhere(&mut self) -> bool {
-        !self.place.durable && self.make_durable()
     }
 
     /// The leader is dead: all that it wrote is in the pipes. Notes how much that is, so that a chatty survivor cannot

@@ -124,7 +124,13 @@ fn in_place(birth: &Birth<'_>, launch: &Launch, place: &Place) -> Result<InPlace
     if launch.confine.required && confinement::is_weaker(&record.protections) {
         return Err(confinement::refusal(&record.protections));
     }
-    record.write_first(&place.dir).map_err(context("write the task's record"))?;
+    record.write_first(&place.dir).map_err(|error| {
+        let place = place.path();
+        format!(
+            "write the task's record in {} ({error}): free space there, or set KENNEL_STATE_DIR",
+            place.display()
+        )
+    })?;
     let total = Total::new(launch.durable_dir.as_path(), &launch.id, launch.output_total_bytes);
     let spool = Spool::new(Rc::clone(&place.dir), &launch.id, launch.output_cap_bytes)
         .bounded(total.free_bytes(), Box::new(total));
