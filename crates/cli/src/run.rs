@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use kennel::{
-    Door, GuardStart, Kennel, Kill, News, Notice, OnOutputCap, OnOwnerExit, OnTimeout, Outcome, Output, Pace,
+    Answer, Door, GuardStart, Kennel, Kill, News, Notice, OnOutputCap, OnOwnerExit, OnTimeout, Outcome, Output, Pace,
     Request, Scope, Session, Status, Stdin, StoppedBy, Stream, Survivors, TERMINAL_SIZE_DEFAULT, Task,
     VerdictSummary,
 };
 
-use crate::args::{CommandOptions, OnOutputCapArg, OnTimeoutArg, RunOptions, SurvivorsArg};
+use crate::args::{AskArg, CommandOptions, OnOutputCapArg, OnTimeoutArg, RunOptions, SurvivorsArg};
 use crate::ask::Asking;
 use crate::fault::Fault;
 use crate::limits;
@@ -190,6 +190,9 @@ pub(crate) fn common_request(options: &CommandOptions) -> Result<Request, Fault>
             OnTimeoutArg::Kill => OnTimeout::Kill,
             OnTimeoutArg::Background => OnTimeout::Background,
         });
+    if let Some(answer) = options.ask {
+        request = request.answered(if answer == AskArg::Allow { Answer::Run } else { Answer::Refuse });
+    }
     if let Some(choice) = options.survivors {
         request = request.survivors(match choice {
             SurvivorsArg::Adopt => Survivors::Adopt,

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use policy::{Decision, Policy, Verdict};
 
+use crate::config::OnAsk;
 use crate::error::{Error, Result};
 use crate::handoff;
 use crate::outcome::{Consent, Notice, VerdictSummary};
@@ -84,6 +85,12 @@ impl Cleared<'_> {
     pub(crate) fn notices(&self) -> &[Notice] {
         &self.notices
     }
+
+    /// It runs because a sandbox binds it, and only so.
+    pub(crate) fn must_be_sandboxed(&self) -> bool {
+        let sandboxed = |notice: &Notice| matches!(notice, Notice::Asked { consent: Consent::Sandboxed, .. });
+        self.notices.iter().any(sandboxed)
+    }
 }
 
 /// Judges a request, and asks where that is the verdict.
@@ -129,6 +136,9 @@ fn admit(request: &Request, verdict: Verdict, terms: &SessionTerms) -> Result<Op
 
 fn consent(request: &Request, verdict: &Verdict, terms: &SessionTerms) -> Option<Consent> {
     let Check { policy, on_ask, .. } = &terms.check;
+    if terms.settings.on_ask.value == OnAsk::Sandboxed && request.answer.is_none() {
+        return Some(Consent::Sandboxed);
+    }
     let asked = || on_ask.as_ref().map_or(Answer::Nobody, |ask| (ask.0)(verdict));
     match (request.answer.unwrap_or_else(asked), policy.non_interactive(), terms.door) {
         (Answer::Run, ..) => Some(Consent::Given),

@@ -305,6 +305,8 @@ pub enum Consent {
     Given,
     /// Nobody could be asked, and the door lets it run.
     Assumed,
+    /// Nobody was asked: it is bound by a sandbox instead.
+    Sandboxed,
 }
 
 /// A live member.

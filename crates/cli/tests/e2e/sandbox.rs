@@ -112,3 +112,33 @@ fn terminals_can_be_made_in_a_sandbox() {
         }
     }
 }
+
+#[test]
+fn what_the_policy_asks_about_may_run_in_a_sandbox_instead() {
+    // Symptom: an agent that may not be asked is stopped by every question, or everything is allowed to it.
+    let rig = rig();
+    let asked = "git push --force; echo ran > made; echo x > \"$HOME/out\" || echo held";
+    let own = rig.home().join(".config/kennel");
+    std::fs::create_dir_all(&own).expect("a directory");
+    std::fs::write(own.join("config.toml"), "on_ask = \"sandboxed\"").expect("a file");
+    let it = rig.kennel(["run", "--json", asked]).finish().json();
+    assert_eq!(text(&it, "/notices/0/kind"), "asked", "{it}");
+    assert_eq!(text(&it, "/notices/0/consent"), "sandboxed", "{it}");
+    assert_eq!(enforced(&it, "filesystem"), "fully", "{it}");
+    assert_eq!(enforced(&it, "network"), "fully", "{it}");
+    assert_eq!(text(&it, "stdout"), "held\n", "{it}");
+    assert!(rig.work().join("made").exists() && !rig.home().join("out").exists());
+    // Nothing else changes: what is allowed is not bound, what is denied is refused, an answer is an answer.
+    let free = rig.kennel(["run", "--json", "echo x > free"]).finish().json();
+    assert_eq!(at(&free, "protections"), serde_json::json!([]), "{free}");
+    rig.kennel(["run", "rm -rf /"]).finish().exits(126);
+    rig.kennel(["run", "--ask", "deny", asked]).finish().exits(126);
+    let given = rig.kennel(["run", "--json", "--ask", "allow", asked]).finish().json();
+    assert_eq!(text(&given, "/notices/0/consent"), "given", "{given}");
+    // And a sandbox that is asked for stays as tight as it is.
+    let tight = rig.kennel(["run", "--sandbox", "read-only", "--network", "on", asked]).finish();
+    assert!(!tight.text().contains("ran") && tight.text().contains("held"), "{tight}");
+    std::fs::remove_file(own.join("config.toml")).expect("the file");
+    std::fs::write(rig.work().join("kennel.toml"), "on_ask = \"sandboxed\"").expect("a file");
+    assert_ne!(rig.kennel(["run", "true"]).finish().code(), 0, "a project cannot loosen");
+}

@@ -21,4 +21,6 @@ pub use layer::{Layer, Origin, hook_failure};
 pub use merge::Config;
 pub use schema::config_schema;
 pub use settings::{Entry, Settings};
-pub use value::{Age, CONTAINER_RESERVED, HookFailure, Limit, List, Network, Order, Sandbox, Setting, Size};
+pub use value::{
+    Age, CONTAINER_RESERVED, HookFailure, Limit, List, Network, OnAsk, Order, Sandbox, Setting, Size,
+};

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::error::ConfigError;
 use super::layer::Origin;
 use super::merge::put;
-use super::value::{Age, HookFailure, Limit, List, Network, Order, Sandbox, Setting, Size};
+use super::value::{Age, HookFailure, Limit, List, Network, OnAsk, Order, Sandbox, Setting, Size};
 use crate::registry::RETENTION_DEFAULT;
 use crate::request::{MAX_OUTPUT_DEFAULT, OUTPUT_CAP_DEFAULT, OUTPUT_TOTAL_DEFAULT};
 use crate::session::{TIMEOUT_DEFAULT, TIMEOUT_MAX_DEFAULT};
@@ -90,6 +90,8 @@ settings! {
     sandbox: Sandbox = Sandbox::Off, Lower;
     /// Whether commands reach the network: `"on"`, `"off"`.
     network: Network = Network::On, Lower;
+    /// Where the policy asks: `"question"`, or `"sandboxed"`: it runs in workspace-write without network, and no question.
+    on_ask: OnAsk = OnAsk::Question, Lower;
     /// Variables that an agent's commands get although their names look like secrets: names, or globs such as `"AWS_*"`.
     env_pass: List = List::default(), Lower;
     /// Whether an agent's commands get the environment of a login shell, for hosts that have a bare one.

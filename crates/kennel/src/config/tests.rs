@@ -68,6 +68,7 @@ const ORDERS: &[(&str, &str, Option<&str>, Option<&str>)] = &[
     ("require_description", "true", Some("true"), Some("false")),
     ("sandbox", "\"workspace-write\"", Some("\"read-only\""), Some("\"off\"")),
     ("network", "\"off\"", Some("\"off\""), Some("\"on\"")),
+    ("on_ask", "\"question\"", Some("\"question\""), Some("\"sandboxed\"")),
     ("env_pass", "[\"A\", \"B\"]", Some("[\"A\"]"), Some("[\"A\", \"B\", \"C\"]")),
     ("env_pass", "[\"A\", \"B\"]", Some("[]"), Some("[\"C\"]")),
     ("inherit_login_env", "false", Some("false"), Some("true")),

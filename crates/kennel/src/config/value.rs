@@ -270,6 +270,16 @@ pub enum Sandbox {
     Off,
 }
 
+/// What becomes of a command about which the policy asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum OnAsk {
+    /// The question is put.
+    Question,
+    /// It runs without a question, in a sandbox.
+    Sandboxed,
+}
+
 /// Whether commands reach the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -283,6 +293,12 @@ pub enum Network {
 impl fmt::Display for HookFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if *self == Self::Deny { "\"deny\"" } else { "\"allow\"" })
+    }
+}
+
+impl fmt::Display for OnAsk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if *self == Self::Question { "\"question\"" } else { "\"sandboxed\"" })
     }
 }
 
@@ -308,6 +324,7 @@ impl Value for Size {}
 impl Value for usize {}
 impl Value for bool {}
 impl Value for HookFailure {}
+impl Value for OnAsk {}
 impl Value for Sandbox {}
 impl Value for Network {}
 impl Value for List {

@@ -108,6 +108,15 @@ impl SandboxChoice {
         }
     }
 
+    /// At least as tight as what stands in for a question, and nothing less.
+    pub(crate) fn instead_of_a_question(mut self) -> Self {
+        if self.mode.unwrap_or_default() == SandboxMode::Off {
+            self.mode = Some(SandboxMode::WorkspaceWrite);
+        }
+        self.network = Some(Network::Off);
+        self.require()
+    }
+
     /// What nobody has said is as somebody has configured it.
     pub(crate) fn or_configured(mut self, settings: &config::Settings) -> Self {
         let mode = settings.sandbox.said().map(|mode| match mode {

@@ -11,6 +11,7 @@ use tokio::net::UnixStream;
 use super::{Door, SessionTerms, quota};
 use crate::check::clear;
 use crate::clock::Deadline;
+use crate::config::OnAsk;
 use crate::error::{Error, Result};
 use crate::guard::GuardLine;
 use crate::kill::Kill;
@@ -68,6 +69,11 @@ impl Session {
     /// [`Error::BadRequest`] for an empty command or a missing directory.
     pub fn judge(&self, request: &Request) -> Result<Option<policy::Verdict>> {
         crate::check::judge(request, &self.terms)
+    }
+
+    /// Whether what the policy asks about runs in a sandbox instead of after a question (`on_ask` of the configuration).
+    pub fn sandboxes_what_is_asked(&self) -> bool {
+        self.terms.settings.on_ask.value == OnAsk::Sandboxed
     }
 
     /// Runs a command and waits for its end.
