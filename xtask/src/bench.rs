@@ -61,6 +61,7 @@ const PARTS: &[(&str, Part)] = &[
     ("foreground", |bench, _root| bench.foreground()),
     ("cold", |bench, _root| bench.cold()),
     ("mcp", |bench, root| bench.mcp(&root.join("target/release/examples/bare_server"))),
+    ("sandbox", |bench, _root| bench.sandbox()),
     ("check", Bench::check),
     ("stream", |bench, _root| bench.stream()),
     ("both-streams", Bench::both_streams),
@@ -136,6 +137,18 @@ impl Bench {
             ("std::process, bash -c true", bare),
             1.30,
         );
+        Ok(())
+    }
+
+    /// A sandboxed call against one that is not, in turn.
+    fn sandbox(&mut self) -> anyhow::Result<()> {
+        println!("==> sandboxed calls");
+        let output = self.host(&["sandboxed", "300"]).output().context("failed to start the host")?;
+        let found: Value =
+            serde_json::from_slice(&output.stdout).context("failed to read the host's answer")?;
+        let bound = median(&numbers(&found, "sandboxed_us"));
+        let free = median(&numbers(&found, "free_us"));
+        self.plain("workspace-write over off, `bash -c true`", (bound - free) / 1000.0, "ms", 1.5);
         Ok(())
     }
 

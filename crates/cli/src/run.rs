@@ -472,6 +472,13 @@ async fn finish(
             outcome.duration_ms
         ));
     }
+    for notice in &outcome.notices {
+        if let Notice::SignalRefused { pid, task_id } = notice {
+            render::note(&format!(
+                "the sandbox refused a signal to {pid}; kennel kill {task_id} ends its task"
+            ));
+        }
+    }
     if let Some(crossed) = outcome.end.as_ref().and_then(limits::crossed)
         && !options.command.json
         && !options.events

@@ -83,6 +83,35 @@ impl Facts {
     }
 }
 
+/// What a command would find, as far as that can be told without trying: nothing is changed and nothing started. A
+/// container may forbid more than can be seen from here.
+pub fn expected() -> Facts {
+    let number =
+        |file: &str| std::fs::read_to_string(file).ok().and_then(|text| text.trim().parse::<u64>().ok());
+    let user_namespaces = number("/proc/sys/user/max_user_namespaces").is_some_and(|most| most > 0)
+        && number("/proc/sys/kernel/unprivileged_userns_clone") != Some(0)
+        && number("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") != Some(1);
+    let administrates = rustix::thread::capabilities(None)
+        .is_ok_and(|own| own.effective.contains(rustix::thread::CapabilitySet::SYS_ADMIN));
+    let denied = u8::try_from(rustix::io::Errno::PERM.raw_os_error()).unwrap_or(u8::MAX);
+    let unknown = u8::try_from(rustix::io::Errno::NOSYS.raw_os_error()).unwrap_or(u8::MAX);
+    Facts {
+        landlock_abi: crate::ruleset::kernel_abi(),
+        landlock_errno: unknown,
+        mounts: administrates || user_namespaces,
+        mounts_errno: denied,
+        seccomp: crate::seccomp::is_known_here()
+            && std::fs::exists("/proc/sys/kernel/seccomp").unwrap_or(false),
+        seccomp_errno: unknown,
+        network_namespace: false,
+        capabilities: true,
+        no_new_privs: true,
+        leaky: false,
+        user_namespace: !administrates,
+        descriptors: true,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

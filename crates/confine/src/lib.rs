@@ -34,7 +34,7 @@ mod terminals;
 
 pub use child::{ChildPlan, Placement, PlanError, StdioPlan};
 pub use exec::{ExecPlan, Program};
-pub use facts::Facts;
+pub use facts::{Facts, expected};
 pub use inherit::Inherited;
 pub use layout::{Access, Entry, Layout};
 pub use limits::Limits;

@@ -185,6 +185,8 @@ fn conditional(no_sockets: bool) -> Vec<(i64, Vec<Vec<SeccompCondition>>)> {
         (libc::SYS_unshare, new_namespaces()),
         (libc::SYS_socket, other_domain()),
         (libc::SYS_socketpair, other_domain()),
+        // Limits of other processes: no CPU time left is as good as SIGKILL. 0 is the caller itself.
+        (libc::SYS_prlimit64, vec![vec![is_not(0, 0)]]),
         // Typing into the caller's terminal.
         (libc::SYS_ioctl, vec![vec![is(1, TIOCSTI)], vec![is(1, TIOCLINUX)]]),
         #[cfg(target_arch = "x86_64")]

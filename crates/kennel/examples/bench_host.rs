@@ -1,6 +1,7 @@
 //! The host program of `cargo xtask bench`: what the library costs a program that uses it, beside the same done bare.
 //!
 //! `bench_host foreground N`: N calls of `true` by the library and by `std::process` in turn, in microseconds.
+//! `bench_host sandboxed N`: N calls of `true` in `workspace-write` and without a sandbox in turn, in microseconds.
 //! `bench_host crowd N`: start N tasks, list them, wait for a line on standard input, kill them; then the same bare.
 //! `bench_host stream BYTES`: so many bytes through the spool; the supervisor's peak memory.
 //! Prints one JSON object a line.
@@ -13,7 +14,7 @@
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use kennel::{Kennel, Kill, Read, Request, Session, Stream, Task};
+use kennel::{Kennel, Kill, Read, Request, SandboxChoice, SandboxMode, Session, Stream, Task};
 use serde_json::json;
 
 type Done<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
@@ -28,9 +29,10 @@ fn main() -> Done<()> {
         let session = kennel.session().open().await?;
         match words.first().map(String::as_str) {
             Some("foreground") => foreground(&session, number(1)).await?,
+            Some("sandboxed") => sandboxed(&session, number(1)).await?,
             Some("crowd") => crowd(&kennel, &session, number(1)).await?,
             Some("stream") => stream(&session, number(1)).await?,
-            _ => return Err("usage: bench_host foreground N | crowd N | stream BYTES".into()),
+            _ => return Err("usage: bench_host foreground N | sandboxed N | crowd N | stream BYTES".into()),
         }
         session.close().await;
         Ok(())
@@ -55,6 +57,25 @@ async fn foreground(session: &Session, calls: usize) -> Done<()> {
         }
     }
     println!("{}", json!({"ours_us": ours, "bare_us": bare}));
+    Ok(())
+}
+
+async fn sandboxed(session: &Session, calls: usize) -> Done<()> {
+    let (mut bound, mut free) = (Vec::new(), Vec::new());
+    let choice = SandboxChoice::new().mode(SandboxMode::WorkspaceWrite);
+    for index in 0..calls + 10 {
+        for (sandbox, times) in [(choice.clone(), &mut bound), (SandboxChoice::new(), &mut free)] {
+            let start = Instant::now();
+            let outcome = session.run(Request::shell("true").sandbox(sandbox)).await?;
+            let took = start.elapsed();
+            assert!(outcome.success, "`true` failed");
+            // The first ones fill caches.
+            if index >= 10 {
+                times.push(micros(took));
+            }
+        }
+    }
+    println!("{}", json!({"sandboxed_us": bound, "free_us": free}));
     Ok(())
 }
 

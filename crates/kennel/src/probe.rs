@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use supervisor::wire::{Enforced, ModeSpec, Protection, expected_protections};
 
 use crate::root::Kennel;
 
@@ -41,8 +42,40 @@ impl Kennel {
             cgroup(),
             pid_namespace(),
         ];
+        findings.extend(protections());
         findings.extend(crate::surroundings::findings(self.state_dir()));
         Probe { findings }
+    }
+}
+
+/// One line for each protection of a sandbox.
+fn protections() -> Vec<Finding> {
+    let line = |found: Protection| {
+        let seen = match (found.enforced, found.why) {
+            (Enforced::Fully, _) => "nothing seen that forbids it".to_owned(),
+            (_, why) => why.unwrap_or_else(|| "not in force".to_owned()),
+        };
+        let present = found.enforced == Enforced::Fully;
+        let get = "a kernel with Landlock 6 (6.12) and seccomp, and permission to make user namespaces";
+        Finding {
+            get: Some(get.to_owned()),
+            ..finding(&format!("sandbox: {}", found.name), present, seen, meaning(&found.name))
+        }
+    };
+    expected_protections(ModeSpec::WorkspaceWrite).into_iter().map(line).collect()
+}
+
+fn meaning(protection: &str) -> &'static str {
+    match protection {
+        "filesystem" => "a command writes its workspace and nothing else",
+        "private_temp" => "a command has a /tmp of its own",
+        "secrets" => "keys, tokens and homes of others cannot be read",
+        "network" => "a command reaches nobody by network",
+        "local_sockets" => "sockets of services on this machine cannot be reached",
+        "signals" => "a command signals only what it has started",
+        "system_calls" => "tracing, mounting, kernel keys and the like are refused",
+        "privileges" => "set-id programs and root's capabilities gain nothing",
+        _ => "descriptors of the caller do not reach a command",
     }
 }
 

@@ -11,6 +11,7 @@ use crate::end::{End, StoppedBy};
 use crate::lifecycle::{OnOutputCap, OnOwnerExit, OnTimeout, Survivors};
 pub use crate::wire_confine::{
     AccessSpec, ConfineSpec, Enforced, EntrySpec, LimitsSpec, ModeSpec, NetworkSpec, Protection, SandboxSpec,
+    expected_protections,
 };
 pub use crate::wire_input::{
     INPUT_BYTES_MAX, InputAnswer, InputKind, InputOrder, InputRefusal, InputState, SizeSince, TerminalSize,
@@ -278,6 +279,13 @@ pub enum Notice {
         used: u64,
         /// What was allowed, in the same unit.
         max: u64,
+    },
+    /// The command could not signal a process of another task of its session: its sandbox forbids that.
+    SignalRefused {
+        /// Which process.
+        pid: i32,
+        /// Its task, which `kennel kill` ends.
+        task_id: String,
     },
     /// Written by a newer Kennel.
     #[serde(other)]

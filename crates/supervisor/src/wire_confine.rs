@@ -204,3 +204,20 @@ impl From<confine::Protection> for Protection {
         }
     }
 }
+
+/// What a sandbox of this mode, without network, would have in force here, as far as that can be told without trying.
+pub fn expected_protections(mode: ModeSpec) -> Vec<Protection> {
+    let spec = ConfineSpec {
+        sandbox: Some(SandboxSpec {
+            mode,
+            network: NetworkSpec::Off,
+            entries: Vec::new(),
+            temp: None,
+            pass_descriptors: false,
+        }),
+        ..ConfineSpec::default()
+    };
+    let confinement = spec.confinement().ok().flatten();
+    let judged = confinement.map(|confinement| confine::judge(&confinement, &confine::expected()));
+    judged.into_iter().flatten().map(Protection::from).collect()
+}

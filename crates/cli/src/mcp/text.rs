@@ -118,6 +118,11 @@ fn notice(notice: &Notice) -> Option<String> {
                 render::escape(used)
             )
         }
+        Notice::SignalRefused { pid, task_id } => {
+            format!(
+                "[the sandbox refused a signal to {pid}, which is of the task {task_id}: KillShell ends that]"
+            )
+        }
         Notice::WaitingForInput { .. } => "[it waits for input: TaskInput]".to_owned(),
         _ => return None,
     })

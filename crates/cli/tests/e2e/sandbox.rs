@@ -142,3 +142,48 @@ fn what_the_policy_asks_about_may_run_in_a_sandbox_instead() {
     std::fs::write(rig.work().join("kennel.toml"), "on_ask = \"sandboxed\"").expect("a file");
     assert_ne!(rig.kennel(["run", "true"]).finish().code(), 0, "a project cannot loosen");
 }
+
+#[test]
+fn a_refused_signal_names_the_kill_that_works() {
+    // Symptom: an agent cannot stop the server that it has started itself, and is not told how.
+    let rig = rig();
+    let words = ["start", "--session", "mine", "exec sleep 70"];
+    let done = rig.kennel(words).finish();
+    done.exits(0);
+    let id = done.last_line();
+    let pid = at(&crate::common::listed(&rig, &id), "pid");
+    let kill = format!("kill {pid}");
+    let words = ["run", "--json", "--session", "mine", "--sandbox", "read-only", &kill];
+    let it = rig.kennel(words).finish().json();
+    let told = at(&it, "/notices/0");
+    assert_eq!(
+        (text(&told, "kind"), text(&told, "task_id")),
+        ("signal_refused".to_owned(), id.clone()),
+        "{it}"
+    );
+    assert_eq!(at(&told, "pid"), pid);
+    let done = rig.kennel(["run", "--session", "mine", "--sandbox", "read-only", &kill]).finish();
+    assert!(done.errors().contains(&format!("kennel kill {id}")), "{done}");
+    // Of another session it is nobody's business.
+    let other = rig.kennel(["run", "--json", "--sandbox", "read-only", &kill]).finish().json();
+    assert_eq!(at(&other, "notices"), Value::Null, "{other}");
+    crate::common::kill_with_proof(&rig, &id);
+    rig.kennel(["session", "close", "mine"]).finish().exits(0);
+}
+
+#[test]
+fn the_doctor_expects_what_a_command_finds() {
+    // Symptom: `doctor` promises what no command gets.
+    for rig in rigs() {
+        let it = rig.kennel(["run", "--json", "--sandbox", "workspace-write", "true"]).finish().json();
+        let doctor = rig.kennel(["doctor", "--json"]).finish().json();
+        for protection in at(&it, "protections").as_array().into_iter().flatten() {
+            let line = format!("sandbox: {}", text(protection, "name"));
+            let findings = at(&doctor, "findings");
+            let found =
+                findings.as_array().into_iter().flatten().find(|finding| text(finding, "name") == line);
+            let present = found.map(|finding| at(finding, "present"));
+            assert_eq!(present, Some(Value::Bool(text(protection, "enforced") == "fully")), "{line}: {it}");
+        }
+    }
+}

@@ -4,6 +4,7 @@ mod handle;
 mod input;
 mod outcome;
 mod reads;
+mod refused;
 mod screen;
 
 pub use handle::Task;

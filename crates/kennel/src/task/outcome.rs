@@ -8,7 +8,7 @@ use std::time::Duration;
 use supervisor::wire::{Report, ToSupervisor};
 use supervisor::{End, Record};
 
-use super::Task;
+use super::{Task, refused};
 use crate::clock::Deadline;
 use crate::error::{Error, Result};
 use crate::link::View;
@@ -193,6 +193,8 @@ impl Task {
         let background =
             report.end.is_some().then(|| survivors.iter().map(|survivor| survivor.pid).collect());
         let truncated = out.truncated || err.truncated;
+        let whose = (self.id.as_str(), known.session_id.as_str());
+        let refused = refused::notice(&err.text, &report.protections, whose, &self.registry);
         Ok(Outcome {
             status: Status::of(report.end.as_ref()),
             success: report.end.as_ref().is_none_or(|end| *end == End::Exited { code: 0 }),
@@ -220,7 +222,7 @@ impl Task {
             usage: report.usage,
             invalid_utf8: out.invalid + err.invalid,
             verdict: VerdictSummary::of_notices(&known.notices),
-            notices: news(known.notices, report),
+            notices: news(known.notices, report).into_iter().chain(refused).collect(),
             error: None,
         })
     }
