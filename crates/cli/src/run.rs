@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use kennel::{
-    Answer, Door, GuardStart, Kennel, Kill, News, Notice, OnOutputCap, OnOwnerExit, OnTimeout, Outcome, Output, Pace,
-    Request, Scope, Session, Status, Stdin, StoppedBy, Stream, Survivors, TERMINAL_SIZE_DEFAULT, Task,
-    VerdictSummary,
+    Answer, Door, GuardStart, Kennel, Kill, News, Notice, OnOutputCap, OnOwnerExit, OnTimeout, Outcome,
+    Output, Pace, Request, Scope, Session, Status, Stdin, StoppedBy, Stream, Survivors,
+    TERMINAL_SIZE_DEFAULT, Task, VerdictSummary,
 };
 
 use crate::args::{AskArg, CommandOptions, OnOutputCapArg, OnTimeoutArg, RunOptions, SurvivorsArg};
