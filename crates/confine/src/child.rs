@@ -11,6 +11,7 @@ use crate::exec::ExecPlan;
 use crate::facts::Facts;
 use crate::inherit::Inherited;
 use crate::limits::Limits;
+use crate::oom::OomScore;
 use crate::pid_namespace;
 use crate::sandbox::{Confinement, Off};
 use crate::signals::KeeperSignals;
@@ -66,6 +67,8 @@ pub struct ChildPlan<'fd> {
     pub inherited: Option<Inherited>,
     /// What each process may use, below what it inherits.
     pub limits: Limits,
+    /// What the command is worth when memory runs out, where the keepers are worth more.
+    pub oom_score: Option<OomScore>,
     /// The task's tag, where one can be set.
     pub tag: Option<Tag>,
     /// What binds the command, where something does.
@@ -103,6 +106,9 @@ impl ChildPlan<'_> {
     fn prepare(&mut self) -> Result<(), Failure> {
         let failed = |stage| move |errno: Errno| Failure { stage, errno: errno.raw_os_error() };
         let off = Off::by_orders();
+        if let Some(score) = &self.oom_score {
+            score.apply().map_err(failed(Stage::OomScore))?;
+        }
         self.place().map_err(failed(Stage::Placement))?;
         self.connect().map_err(failed(Stage::Stdio))?;
         if let Some(inherited) = &self.inherited {

@@ -22,6 +22,8 @@ pub enum Stage {
     FileView = 8,
     /// A required protection could not be had.
     Required = 9,
+    /// `oom_score_adj` as it was before the keepers lowered theirs.
+    OomScore = 10,
 }
 
 impl Stage {
@@ -36,6 +38,7 @@ impl Stage {
             Self::Exec,
             Self::FileView,
             Self::Required,
+            Self::OomScore,
         ]
         .into_iter()
         .find(|stage| *stage as u8 == byte)

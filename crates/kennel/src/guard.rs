@@ -96,6 +96,8 @@ pub(crate) struct GuardLine {
     pid: i32,
     pidfd: Option<OwnedFd>,
     child: Option<std::process::Child>,
+    /// The session lives no longer than this process.
+    bound_here: bool,
 }
 
 impl GuardLine {
@@ -136,7 +138,16 @@ impl GuardLine {
         let (publish, told) = watch::channel(Told::default());
         let listener = tokio::spawn(listen(Arc::clone(&socket), publish));
         let pidfd = PidFd::open(pid).ok().flatten().map(PidFd::into_owned_fd);
-        Ok(Self { socket, told, listener, next: AtomicU32::new(1), pid, pidfd, child })
+        Ok(Self {
+            socket,
+            told,
+            listener,
+            next: AtomicU32::new(1),
+            pid,
+            pidfd,
+            child,
+            bound_here: owner_pid == own,
+        })
     }
 
     pub(crate) fn pid(&self) -> i32 {
@@ -203,6 +214,10 @@ impl GuardLine {
 
 impl Drop for GuardLine {
     fn drop(&mut self) {
+        if self.bound_here {
+            // Else the guard takes the end of the line for our death.
+            let _closed_already = send(self.socket.get_ref(), &ToGuard::Close.encode(), None);
+        }
         self.listener.abort();
     }
 }

@@ -8,6 +8,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::sync::atomic::Ordering;
 
+use confine::OomScore;
 use proctree::{PidFd, ProcId};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -91,6 +92,7 @@ struct Guard {
     origin: Origin,
     own: ProcRef,
     hangup_ignored: bool,
+    oom_score: Option<OomScore>,
     children: Vec<Child>,
     free_slots: Vec<usize>,
     /// Crashed supervisors whose orphans are being swept.
@@ -153,6 +155,7 @@ fn main(socket: OwnedFd, options: GuardOptions) -> ! {
 impl Guard {
     fn new(socket: OwnedFd, options: GuardOptions) -> io::Result<Self> {
         let hangup_ignored = confine::hangup_is_ignored();
+        let oom_score = OomScore::lower_to_keeper();
         become_keeper(GUARD_NAME)?;
         match options.stance {
             Stance::Detached => {
@@ -176,6 +179,7 @@ impl Guard {
             origin: proctree::host_id()?.into(),
             own: proctree::proc_id(own).map_or(ProcRef { pid: own, start_ticks: 0 }, ProcRef::from),
             hangup_ignored,
+            oom_score,
             children: Vec::new(),
             free_slots: Vec::new(),
             crashed: Vec::new(),
@@ -324,6 +328,7 @@ impl Guard {
                 origin: &self.origin,
                 guard: self.own,
                 hangup_ignored: self.hangup_ignored,
+                oom_score: self.oom_score,
             }),
             Fork::Parent { pid, pidfd } => {
                 let pidfd = pidfd.or_else(|| Some(PidFd::open(pid).ok()??.into_owned_fd()));
@@ -373,7 +378,8 @@ impl Guard {
         if let Some(lifeline) = self.lifeline_write.take() {
             // Who finds the lifeline closed without this word knows that the guard was killed.
             if let Some(word) = self.words.word(GUARD_SLOT) {
-                word.store(word::ACTING, Ordering::Release);
+                let how = if self.farewell.is_some() { word::CLOSED } else { word::ACTING };
+                word.store(how, Ordering::Release);
             }
             drop(lifeline);
             self.acknowledge_by = Some(clock::monotonic_ms() + ACKNOWLEDGE_MS);

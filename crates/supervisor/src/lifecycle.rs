@@ -374,7 +374,9 @@ fn leader_heeded(why: Why, phase: Phase) -> (State, Vec<Action>) {
 fn tighten(end: Option<End>, why: Why, order: &Input, terms: Terms) -> (State, Vec<Action>) {
     match order.is_kill(terms) {
         Some((_, stop))
-            if stop.force == Force::Kill && matches!(order, Input::Stop(_)) && stop.grace_ms == 0 =>
+            if stop.force == Force::Kill
+                && matches!(order, Input::Stop(_) | Input::OwnerGone(_))
+                && stop.grace_ms == 0 =>
         {
             (State::Ending { end, why, phase: Phase::Sweep }, vec![Action::Sweep])
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use rustix::process::Signal;
-use testkit::{Deadline, Fifo, Process, Rig, signal};
+use testkit::{Deadline, Fifo, Process, Rig, lacks, signal};
 
 use crate::common::{AT_ONCE, at, kill_with_proof, listed, number, rig, start, text};
 
@@ -189,7 +189,7 @@ fn keepers_show_their_own_names_only() {
 #[test]
 fn three_supervisors_hold_an_exact_list_of_descriptors() {
     // Symptom: a sibling's inherited copy keeps a lifeline open for ever.
-    if testkit::lacks(
+    if lacks(
         "root, to read the descriptors of keepers that are not dumpable",
         rustix::process::geteuid().is_root(),
     ) {
@@ -265,4 +265,50 @@ fn a_lost_task_says_why() {
     assert!(!text(&it, "/end/why").is_empty(), "{it}");
     assert!(at(&it, "exit_code").as_i64() != Some(0), "a failure is never 0: {it}");
     assert_ne!(rig.kennel(["wait", &id]).finish().code(), 0);
+}
+
+#[test]
+fn a_death_is_no_farewell() {
+    // RACE(farewell). Symptom: the guard is killed and a fork storm runs on for 250 ms, the grace of a session that was
+    // closed: the dying close their descriptors before anybody can see that they die.
+    for round in 0..8 {
+        let rig = rig();
+        let mut fifo = rig.fifo("ready");
+        let told = rig.work().join("told");
+        let script = format!(
+            "trap ': >{}' TERM; exec 9>'{}'; echo $$ >&9; while :; do sleep 70 & wait; done",
+            told.display(),
+            fifo.word()
+        );
+        let running = rig.kennel(["run", &script]).spawn();
+        fifo.pid();
+        let guard = rig.named("knl-guard").first().expect("a guard").pid;
+        assert!(signal(guard, Signal::KILL));
+        assert!(fifo.ends_within(AT_ONCE), "{:?}", rig.processes());
+        assert!(!told.exists(), "round {round}: asked to end, not ended");
+        running.finish();
+    }
+}
+
+#[test]
+fn keepers_go_last_when_memory_runs_out_and_tasks_as_before() {
+    // Symptom: the kernel ends the supervisor of a build that eats the machine, or spares the build as it spares its keeper.
+    let rig = rig();
+    let read = |pid: &str| std::fs::read_to_string(format!("/proc/{pid}/oom_score_adj")).expect("a worth");
+    let mut fifo = rig.fifo("ready");
+    let command = format!("read x </proc/self/oom_score_adj; echo $x >'{}'; exec sleep 70", fifo.word());
+    let script = format!(
+        "echo 17 >/proc/self/oom_score_adj; exec \"$KENNEL\" start --no-check \"{}\"",
+        command.replace('$', "\\$")
+    );
+    let done = rig.bash(&script).finish();
+    done.exits(0);
+    assert_eq!(fifo.line(), "17", "a task is worth what its starter was");
+    let id = done.last_line();
+    let keepers =
+        ["supervisor_pid", "guard_pid"].map(|field| read(&keeper(&rig, &id, field).pid.to_string()));
+    let permitted = rig.bash("echo -900 >/proc/self/oom_score_adj").finish().code() == 0;
+    let lowered = if lacks("CAP_SYS_RESOURCE, to be spared", permitted) { "17\n" } else { "-900\n" };
+    assert_eq!(keepers, [lowered, lowered]);
+    kill_with_proof(&rig, &id);
 }

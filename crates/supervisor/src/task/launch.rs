@@ -167,6 +167,7 @@ fn in_place(birth: &Birth<'_>, launch: &Launch, place: &Place) -> Result<InPlace
         tag: launch.tag.and_then(Tag::from_value),
         confinement: binding.confinement.take(),
         required: launch.confine.required,
+        oom_score: birth.oom_score,
         signals: KeeperSignals { hangup_ignored: birth.hangup_ignored },
         exec,
         temp_variable_last: binding.temp_variable.is_some(),

@@ -71,6 +71,8 @@ pub(crate) struct Birth<'guard> {
     pub(crate) guard: ProcRef,
     /// SIGHUP was ignored when the guard began.
     pub(crate) hangup_ignored: bool,
+    /// What the guard was worth when memory runs out, before it became a keeper.
+    pub(crate) oom_score: Option<confine::OomScore>,
 }
 
 /// Values of a supervisor's shared word.
@@ -81,6 +83,8 @@ pub(crate) mod word {
     pub(crate) const ACTING: u32 = 1;
     /// The task is not bound to the owner.
     pub(crate) const KEPT: u32 = 2;
+    /// The guard's: the session was closed by its host, which is no death.
+    pub(crate) const CLOSED: u32 = 3;
 }
 
 /// Everything about one task.
