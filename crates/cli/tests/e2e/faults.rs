@@ -43,8 +43,10 @@ const SPOOL_DEATHS: &[(&str, &str, &str)] = &[
     ("spool-counted@40", "256K", FLOOD),
     ("spool-sealed", "256K", FLOOD),
     ("spool-claimed@2", "64M", FLOOD),
-    ("spool-forgot", "4K", "for i in $(seq 4000); do echo $i; echo $i >&2; done"),
+    ("spool-forgot", "4K", IN_TURN),
 ];
+/// On both streams in turn, at a pace at which they are not taken together, until it is held.
+const IN_TURN: &str = "mkfifo p; exec 3<>p; while :; do echo out; echo err >&2; read -t 0.002 x <&3; done";
 const FLOOD: &str = "\"$HOSTILE\" flood 40";
 
 /// What is kept, byte by byte.

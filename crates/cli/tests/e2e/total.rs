@@ -86,14 +86,21 @@ fn a_hundred_floods_for_half_a_minute() {
         return;
     }
     let rig = rig();
-    let ids: Vec<String> = (0..100).map(|_| start_under(&rig, "256M", &["yes"])).collect();
+    let ids: Vec<String> = (0..100).map(|_| start_under(&rig, "256M", &["exec nice -n 19 yes"])).collect();
     let over = |disk: u64| disk > TOTAL + TOTAL / 100;
     let flooding = Deadline::after(Duration::from_secs(30));
     let passed = flooding.until(|| over(du(&rig.state())));
     assert!(!passed, "{} bytes after {:?}", du(&rig.state()), flooding.elapsed());
-    for id in &ids {
+    let (some, rest) = ids.split_at(10);
+    for id in some {
         let asked = Deadline::after(Duration::from_secs(10));
         kill_with_proof(&rig, id);
         assert!(!asked.passed(), "{id} took {:?}", asked.elapsed());
     }
+    let words = ["kill", "--grace", "200ms", "--json"];
+    let rest = rest.iter().map(String::as_str);
+    let killed = rig.kennel(words.into_iter().chain(rest)).within(Duration::from_secs(60)).finish();
+    let reports = killed.exits(0).json();
+    let all = reports.as_array().expect("a list").iter();
+    assert!(all.clone().all(|report| text(report, "proof") == "echild") && all.count() == 90, "{reports}");
 }
