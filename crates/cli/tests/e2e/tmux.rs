@@ -18,8 +18,9 @@ impl<'rig> Window<'rig> {
             return None;
         }
         let window = Self { rig };
-        let shell = "env PS1='OUTER> ' bash --norc --noprofile -i";
-        window.tmux(&["new-session", "-d", "-x", "80", "-y", "24", shell]);
+        // As words: one word would go to the user's login shell, which may be none.
+        let shell = ["env", "PS1=OUTER> ", "bash", "--norc", "--noprofile", "-i"];
+        window.tmux(&[&["new-session", "-d", "-x", "80", "-y", "24"], &shell[..]].concat());
         window.shows("^OUTER> ?$");
         Some(window)
     }
