@@ -38,6 +38,7 @@ pub(super) const SECRETS: &[&str] = &[
     ".config/opera",
     "snap/firefox",
     "snap/chromium",
+    ".claude.json",
     ".claude/.credentials.json",
     ".codex/auth.json",
     ".gemini/oauth_creds.json",
