@@ -59,17 +59,17 @@ async fn watch(kennel: &Kennel, options: &TasksOptions) {
     }
 }
 
-/// The tasks that were asked for, and how many there are in all.
+/// The tasks that were asked for, and how many there are in all, of the session that was asked for.
 async fn shown(kennel: &Kennel, options: &TasksOptions) -> (Vec<TaskInfo>, usize) {
-    let Listing { tasks: known, unreadable } = kennel.listing();
+    let Listing { tasks: mut known, unreadable } = kennel.listing();
     for one in &unreadable {
         render::note(&format!("left out, its record cannot be read: {one}"));
     }
+    known.retain(|task| options.session.as_ref().is_none_or(|session| task.session_id == *session));
     let total = known.len();
     let mut shown: Vec<TaskInfo> = known
         .into_iter()
         .filter(|task| options.all || task.background || task.status == Status::Running)
-        .filter(|task| options.session.as_ref().is_none_or(|session| task.session_id == *session))
         .collect();
     kennel.ask_who_waits(&mut shown).await;
     (shown, total)

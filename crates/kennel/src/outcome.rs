@@ -208,8 +208,9 @@ pub struct TaskInfo {
     /// The caller's description.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Leader.
-    pub pid: i32,
+    /// Leader. Absent where it is not known: the task has just been made, or its keepers died first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pid: Option<i32>,
     /// RFC 3339.
     pub started_at: String,
     /// RFC 3339; when the tree was found empty.

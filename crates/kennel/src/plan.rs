@@ -212,7 +212,7 @@ fn check_variable(name: &OsStr, value: &OsStr) -> Result<()> {
 }
 
 /// The timeout in force, and the clamp where there was one.
-fn timeout(asked: Timeout, terms: &SessionTerms, mode: Mode) -> (Option<u64>, Option<Notice>) {
+pub(crate) fn timeout(asked: Timeout, terms: &SessionTerms, mode: Mode) -> (Option<u64>, Option<Notice>) {
     let ms = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
     let asked = match (asked, terms.door, mode) {
         (Timeout::After(Duration::ZERO) | Timeout::DoorDefault, Door::Agent, Mode::Foreground) => {

@@ -98,8 +98,13 @@ impl Registry {
 
     /// The one task whose id begins with `prefix`.
     pub(crate) fn find(&self, prefix: &str) -> Result<Found> {
+        self.find_among(prefix, |_| true)
+    }
+
+    /// The same among the tasks of which `counts` is true: of the others not even the ids are told.
+    pub(crate) fn find_among(&self, prefix: &str, counts: impl Fn(&Found) -> bool) -> Result<Found> {
         check_name(prefix)?;
-        if let Some(found) = self.exact(prefix) {
+        if let Some(found) = self.exact(prefix).filter(&counts) {
             return Ok(found);
         }
         let mut matches: Vec<Found> = Vec::new();
@@ -107,7 +112,7 @@ impl Registry {
             for entry in fs::read_dir(&parent).into_iter().flatten().flatten() {
                 let Ok(id) = entry.file_name().into_string() else { continue };
                 if id.starts_with(prefix) && matches.iter().all(|found| found.id != id) {
-                    matches.extend(Self::load(&parent, id));
+                    matches.extend(Self::load(&parent, id).filter(&counts));
                 }
             }
         }
@@ -305,7 +310,7 @@ pub(crate) fn describe(found: &Found, here: Option<&Origin>) -> Option<TaskInfo>
         status,
         command: record.command.clone(),
         description: record.description.clone(),
-        pid: record.leader.map_or(0, |leader| leader.pid),
+        pid: record.leader.map(|leader| leader.pid),
         started_at: rfc3339(record.started_unix_ms),
         ended_at: record.ended_unix_ms.map(rfc3339),
         exit_code: record.exit_code,

@@ -127,7 +127,22 @@ impl Kennel {
     /// # Errors
     /// [`Error::MalformedId`], [`Error::UnknownTask`], [`Error::AmbiguousTask`], [`Error::Record`].
     pub async fn task(&self, id: &str) -> Result<Task> {
-        let Found { id, dir, record } = self.registry.find(id)?;
+        self.handle(self.registry.find(id)?).await
+    }
+
+    /// The same among the tasks whose session's id is `own`; the others look as if there were none.
+    ///
+    /// # Errors
+    /// As [`Kennel::task`].
+    pub async fn task_of(&self, id: &str, own: impl Fn(&str) -> bool) -> Result<Task> {
+        let found = self
+            .registry
+            .find_among(id, |found| found.record.as_ref().is_ok_and(|record| own(&record.session_id)))?;
+        self.handle(found).await
+    }
+
+    async fn handle(&self, found: Found) -> Result<Task> {
+        let Found { id, dir, record } = found;
         let record = record.map_err(|source| Error::Record { id: id.clone(), source })?;
         let line = if record.is_final() { None } else { Self::connect(dir).await };
         Ok(Task::found(id, line, self.registry.clone()))

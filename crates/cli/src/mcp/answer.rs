@@ -96,9 +96,9 @@ impl Refusal {
     }
 
     /// The answer of a failed tool, with a result of the shape that its schema promises.
-    pub(crate) fn into_response(self, structured: Option<Value>) -> CallToolResponse {
+    pub(crate) fn into_response(self, structured: Value) -> CallToolResponse {
         let mut result = CallToolResult::error(vec![ContentBlock::text(self.text())]);
-        result.structured_content = structured;
+        result.structured_content = Some(structured);
         result.into()
     }
 }

@@ -18,7 +18,7 @@ use super::arguments::Arguments;
 use super::consent::{self, Consent};
 use super::progress::Progress;
 use super::server::Call;
-use super::text;
+use super::text::{self, Limit};
 use crate::clock;
 
 /// Clients give up on a call after 60 s.
@@ -145,17 +145,27 @@ pub(crate) async fn run(call: &mut Call<'_>, habits: Habits) -> Result<Reply, Re
         Consent::Refused => request = request.answered(Answer::Refuse),
         Consent::AskBack(question) => return Ok(Reply::Ask(question)),
     }
+    let limit = still_ends(session, &request, &order);
     let mut outcome = if order.background {
         session.start(request).await?.outcome_now().await?
     } else {
         let task = session.foreground(request).await?;
         foreground(call, task, &order).await?
     };
-    if let Some(own) = tenant.own_id(&outcome.session_id) {
+    if let Some(own) = order.session_id.as_deref().or_else(|| tenant.own_id(&outcome.session_id)) {
         outcome.session_id = own.to_owned();
     }
-    let text = text::outcome(&outcome, &call.notes());
+    let text = text::outcome(&outcome, limit, &call.notes());
     Reply::done(&outcome, text)
+}
+
+/// What the clock does to the command once the call has come back.
+fn still_ends(session: &Session, request: &Request, order: &Order) -> Limit {
+    match (session.timeout_of(request, order.background), order.on_timeout) {
+        (None, _) => Limit::None,
+        (Some(_), OnTimeout::Kill) => Limit::Ends,
+        (Some(_), OnTimeout::Background) => Limit::LetsGo,
+    }
 }
 
 async fn consent_to(call: &Call<'_>, session: &Session, request: &Request) -> Result<Consent, Refusal> {

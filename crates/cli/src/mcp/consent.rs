@@ -9,9 +9,11 @@ use std::time::Duration;
 
 use kennel::policy::Verdict;
 use rmcp::model::{
-    ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema, InputRequest,
-    InputRequiredResult, ProtocolVersion, SealOptions,
+    CancelledNotificationParam, ClientResult, ElicitRequest, ElicitRequestParams, ElicitResult,
+    ElicitationAction, ElicitationSchema, InputRequest, InputRequiredResult, ProtocolVersion, SealOptions,
+    ServerRequest,
 };
+use rmcp::service::{PeerRequestOptions, ServiceError};
 use serde_json::Value;
 
 use super::answer::Refusal;
@@ -62,18 +64,34 @@ fn can_ask(call: &Call<'_>) -> bool {
 }
 
 async fn by_request(call: &Call<'_>, question: String) -> Result<Consent, Refusal> {
-    let asked = call.context.peer.create_elicitation_with_timeout(form(question), Some(ANSWER_WITHIN));
-    tokio::select! {
-        answer = asked => Ok(match answer {
-            Ok(answer) => said(&answer),
-            Err(error) => {
-                tracing::debug!(%error, "the client could not ask");
-                Consent::Refused
-            }
+    let peer = &call.context.peer;
+    let request = ServerRequest::ElicitRequest(ElicitRequest::new(form(question)));
+    let asked = peer.send_cancellable_request(request, PeerRequestOptions::with_timeout(ANSWER_WITHIN)).await;
+    let asked = match asked {
+        Ok(asked) => asked,
+        Err(error) => return Ok(unasked(&error)),
+    };
+    let id = asked.id.clone();
+    let refusal = tokio::select! {
+        answer = asked.await_response() => return Ok(match answer {
+            Ok(ClientResult::ElicitResult(answer)) => said(&answer),
+            Ok(_another) => unasked(&ServiceError::UnexpectedResponse),
+            Err(error) => unasked(&error),
         }),
-        () = call.context.ct.cancelled() => Err(Refusal::own("cancelled", "the call was cancelled")),
-        () = call.server.engine().closing() => Err(Refusal::own("closing", "the server is ending")),
+        () = call.context.ct.cancelled() => Refusal::own("cancelled", "the call was cancelled"),
+        () = call.server.engine().closing() => Refusal::own("closing", "the server is ending"),
+    };
+    // The person would still look at a form whose answer nobody reads.
+    let taken_back = CancelledNotificationParam::new(Some(id), Some(refusal.line()));
+    if let Err(error) = peer.notify_cancelled(taken_back).await {
+        tracing::debug!(%error, "the question could not be taken back");
     }
+    Err(refusal)
+}
+
+fn unasked(error: &ServiceError) -> Consent {
+    tracing::debug!(%error, "the client could not ask");
+    Consent::Refused
 }
 
 fn by_repetition(call: &Call<'_>, question: String) -> Result<Consent, Refusal> {

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use kennel::{Kennel, Session, Status, Task, TaskInfo};
 use rmcp::model::RequestStateCodec;
+use sha2::{Digest as _, Sha256};
 use tokio::sync::{OnceCell, OwnedSemaphorePermit, Semaphore, watch};
 
 use super::answer::Refusal;
@@ -16,6 +17,8 @@ use crate::config;
 
 /// Sessions that one server holds open: each is a process of its own, its guard.
 const SESSIONS_MAX: usize = 64;
+/// Characters that a bearer's name leaves of an id.
+const NAME_BESIDE_TENANT_MAX: usize = 46;
 /// Positions and questions that are remembered.
 const REMEMBERED_MAX: usize = 1024;
 /// Descriptors that are left to everything that is not a call.
@@ -44,7 +47,7 @@ impl Tenant {
     fn whole_id(&self, id: &str) -> String {
         match self {
             Self::Local => id.to_owned(),
-            Self::Bearer(name) => format!("{name}.{id}"),
+            Self::Bearer(name) => format!("{name}.{}", short(id)),
         }
     }
 
@@ -63,6 +66,17 @@ impl Tenant {
             Self::Bearer(name) => name,
         }
     }
+}
+
+/// A name of 64 characters beside a tenant's in the 64 of an id: the end of a long one becomes a digest.
+fn short(name: &str) -> String {
+    if name.len() <= NAME_BESIDE_TENANT_MAX {
+        return name.to_owned();
+    }
+    let digest = Sha256::digest(name);
+    let digest = digest.first_chunk::<8>().map_or(0, |part| u64::from_be_bytes(*part));
+    let head: String = name.chars().take(NAME_BESIDE_TENANT_MAX - 17).collect();
+    format!("{head}.{digest:016x}")
 }
 
 /// The library with what outlives a connection.
@@ -147,14 +161,16 @@ impl Engine {
         root: impl Future<Output = Option<PathBuf>>,
     ) -> Result<SessionUse, Refusal> {
         let name = id.unwrap_or_default();
-        if id.is_some() && !is_name(name, tenant) {
+        if id.is_some() && !is_name(name) {
             return Err(Refusal::argument(
                 "session_id",
                 format!("`session_id` is {name:?}"),
-                "`session_id` is 1 to 46 of A-Z a-z 0-9 . _ -".to_owned(),
+                "`session_id` is 1 to 64 of A-Z a-z 0-9 . _ -".to_owned(),
             ));
         }
-        let key = (tenant.name().to_owned(), name.to_owned());
+        // Lists tell a long name as it is on disk: both mean the same session.
+        let name = if *tenant == Tenant::Local { name.to_owned() } else { short(name) };
+        let key = (tenant.name().to_owned(), name);
         let slot = self.slot(&key).await?;
         let session = slot.get_or_try_init(|| Box::pin(self.open(tenant, id, root))).await?;
         self.know_default(&key, session, &slot);
@@ -251,16 +267,13 @@ impl Engine {
         Ok(())
     }
 
-    /// A task of this tenant, by its id or the beginning of it.
+    /// A task of this tenant, by its id or the beginning of it. Another's task and none at all look the same.
     pub(crate) async fn task(&self, tenant: &Tenant, id: &str) -> Result<Task, Refusal> {
-        let unknown = || kennel::Error::UnknownTask { id: id.to_owned() };
-        let task = self.kennel().await?.task(id).await?;
+        let kennel = self.kennel().await?;
         if *tenant == Tenant::Local {
-            return Ok(task);
+            return Ok(kennel.task(id).await?);
         }
-        // Another's task and none at all look the same.
-        let info = task.info().map_err(|_gone| unknown())?;
-        if tenant.own_id(&info.session_id).is_some() { Ok(task) } else { Err(unknown().into()) }
+        Ok(kennel.task_of(id, |session| tenant.own_id(session).is_some()).await?)
     }
 
     /// The tasks of this tenant, oldest first.
@@ -345,10 +358,8 @@ impl SessionUse {
     }
 }
 
-fn is_name(name: &str, tenant: &Tenant) -> bool {
-    let longest = if *tenant == Tenant::Local { 64 } else { 46 };
-    !name.is_empty()
-        && name.len() <= longest
+fn is_name(name: &str) -> bool {
+    (1..=64).contains(&name.len())
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
 }
 
@@ -363,4 +374,23 @@ pub(crate) fn random_bytes<const N: usize>() -> anyhow::Result<[u8; N]> {
 fn calls_max() -> usize {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap_or(4096);
     usize::try_from((limit.saturating_sub(FDS_RESERVED) / 2).clamp(16, 4096)).unwrap_or(16)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_name_fits_beside_the_tenant_and_is_its_own() {
+        let tenant = Tenant::Bearer(format!("t{:016x}", 7));
+        let (one, other) = ("n".repeat(64), "n".repeat(63));
+        for name in [one.as_str(), other.as_str(), "short"] {
+            let whole = tenant.whole_id(name);
+            assert!(whole.len() <= 64, "{whole}");
+            let told = tenant.own_id(&whole).unwrap();
+            assert_eq!(tenant.whole_id(told), whole, "the told name means the same");
+        }
+        assert_ne!(tenant.whole_id(&one), tenant.whole_id(&other));
+        assert_eq!(tenant.own_id("t0000000000000008.x"), None);
+    }
 }

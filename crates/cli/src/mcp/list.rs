@@ -72,3 +72,8 @@ fn in_words(listed: &Listed, notes: &[String]) -> String {
     lines.extend(notes.iter().cloned());
     text::squeeze(&lines.join("\n"), text::CHARS_MAX)
 }
+
+/// A result of the promised shape for a list that could not be made.
+pub(crate) fn failed(refusal: &Refusal) -> serde_json::Value {
+    serde_json::json!({"tasks": [], "success": false, "error": refusal.line()})
+}

@@ -66,9 +66,16 @@ pub(crate) async fn read(call: &mut Call<'_>, from: From) -> Result<Reply, Refus
         None if waits => read = read.until_end(),
         None => {}
     }
+    let mut notes = call.notes();
+    if let Some(offset) = offset {
+        let begins = task.offset_of(&read)?;
+        if begins < offset {
+            notes.push(format!("[offset {offset} is beyond the end: read from the end, {begins}]"));
+        }
+    }
     let page = wait_for(call, &task, read).await?;
     engine.set_position(task.id(), page.next_offset);
-    let text = in_words(&page, &call.notes());
+    let text = in_words(&page, &notes);
     Reply::done(&page, text)
 }
 
@@ -86,7 +93,8 @@ pub(crate) async fn wait_for(call: &Call<'_>, task: &Task, read: Read) -> Result
 async fn by_pid(call: &Call<'_>, pid: u64) -> Result<Task, Refusal> {
     let engine = call.server.engine();
     let tasks = engine.tasks(call.server.tenant()).await?;
-    let found = tasks.iter().rev().find(|task| u64::try_from(task.pid) == Ok(pid));
+    let found =
+        tasks.iter().rev().find(|task| task.pid.and_then(|leader| u64::try_from(leader).ok()) == Some(pid));
     let found = found.ok_or_else(|| {
         Refusal::argument(
             "pid",

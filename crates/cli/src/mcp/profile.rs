@@ -87,7 +87,7 @@ impl Work {
             Self::Write => schema::or_error::<InputReport>("written"),
             Self::Read | Self::ReadOn | Self::WriteAndRead => schema::or_error::<TaskOutput>("task_id"),
             Self::Kill => schema::of::<KillReport>(),
-            Self::List => schema::of::<TaskList>(),
+            Self::List => schema::or_error::<TaskList>("tasks"),
         }
     }
 }

@@ -7,9 +7,9 @@ use std::time::Duration;
 use rmcp::RoleServer;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
-    CacheScope, CallToolRequestParams, CallToolResponse, ErrorData, GetPromptRequestParams,
-    GetPromptResponse, Implementation, InputResponses, JsonObject, ListPromptsResult, ListToolsResult,
-    PaginatedRequestParams, ProtocolVersion, ServerCapabilities, ServerConfig, Tool,
+    CacheScope, CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorCode, ErrorData,
+    GetPromptRequestParams, GetPromptResponse, Implementation, InputResponses, JsonObject, ListPromptsResult,
+    ListToolsResult, PaginatedRequestParams, ProtocolVersion, ServerCapabilities, ServerConfig, Tool,
 };
 use rmcp::service::{Peer, RequestContext};
 use serde_json::Value;
@@ -175,6 +175,20 @@ impl ServerHandler for Server {
         }
     }
 
+    /// A method that is known with parameters that are not its own comes here too.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        match request.method.as_str() {
+            "tools/call" | "prompts/get" => {
+                Err(ErrorData::invalid_params(wrong_params(request.params.as_ref()), None))
+            }
+            _ => Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None)),
+        }
+    }
+
     async fn list_prompts(
         &self,
         _page: Option<PaginatedRequestParams>,
@@ -198,20 +212,43 @@ impl ServerHandler for Server {
     }
 }
 
+/// What keeps the parameters of a call from being read, by the name of the field.
+fn wrong_params(params: Option<&Value>) -> String {
+    let shown = |value: &Value| super::text::shorten(&value.to_string(), 80);
+    let params = match params {
+        None | Some(Value::Null) => {
+            return "`params` is missing: {\"name\": …, \"arguments\": {…}}".to_owned();
+        }
+        Some(Value::Object(params)) => params,
+        Some(other) => return format!("`params` must be an object, not {}", shown(other)),
+    };
+    match params.get("name") {
+        None => return "`params.name` is missing: the tool's name, a string".to_owned(),
+        Some(Value::String(_)) => {}
+        Some(other) => return format!("`params.name` must be a string, not {}", shown(other)),
+    }
+    match params.get("arguments") {
+        None | Some(Value::Object(_)) => {
+            format!("`params` cannot be read: {}", shown(&Value::Object(params.clone())))
+        }
+        Some(other) => format!("`params.arguments` must be an object, not {}", shown(other)),
+    }
+}
+
 /// A result of the shape that the tool's schema promises, for work that was not done.
-fn failed(work: Work, call: &Call<'_>, refusal: &Refusal) -> Option<Value> {
+fn failed(work: Work, call: &Call<'_>, refusal: &Refusal) -> Value {
     let id = |names: &[&str]| {
         let given = call.given.as_ref()?;
         names.iter().find_map(|name| given.get(*name).and_then(Value::as_str))
     };
-    Some(match work {
+    match work {
         Work::Run | Work::Exec => run::failed_result(&refusal.info(), refusal.verdict()),
         Work::Write => input::failed(refusal),
         Work::WriteAndRead => output::failed(id(&["session_id"]), refusal),
         Work::Read | Work::ReadOn => output::failed(id(&output::ID), refusal),
         Work::Kill => kill::failed(id(&kill::ID), refusal),
-        Work::List => return None,
-    })
+        Work::List => list::failed(refusal),
+    }
 }
 
 #[cfg(test)]

@@ -14,9 +14,30 @@ const FACTS_CHARS_MAX: usize = 3_000;
 /// Lines about survivors.
 const SURVIVORS_MAX: usize = 10;
 
+/// What a running command's timeout will do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Limit {
+    /// There is none.
+    None,
+    /// End it.
+    Ends,
+    /// Let it go on in the background.
+    LetsGo,
+}
+
+impl Limit {
+    fn words(self) -> &'static str {
+        match self {
+            Self::None => "it has no timeout",
+            Self::Ends => "its own timeout goes on",
+            Self::LetsGo => "its timeout does not end it",
+        }
+    }
+}
+
 /// The result of a command.
-pub(crate) fn outcome(outcome: &Outcome, notes: &[String]) -> String {
-    let mut facts = facts(outcome);
+pub(crate) fn outcome(outcome: &Outcome, limit: Limit, notes: &[String]) -> String {
+    let mut facts = facts(outcome, limit);
     facts.extend(notes.iter().cloned());
     let facts = shorten(&facts.join("\n"), FACTS_CHARS_MAX);
     let room = CHARS_MAX - FACTS_CHARS_MAX - 100;
@@ -38,13 +59,15 @@ pub(crate) fn outcome(outcome: &Outcome, notes: &[String]) -> String {
     text
 }
 
-fn facts(outcome: &Outcome) -> Vec<String> {
+fn facts(outcome: &Outcome, limit: Limit) -> Vec<String> {
     let id = &outcome.task_id;
     let mut facts = Vec::new();
     if outcome.status == Status::Running {
-        facts.push(format!(
-            "[running as task {id}: TaskOutput reads on and waits, KillShell ends it; its own timeout goes on]"
-        ));
+        // A time that is over is told by its own notice.
+        let over = outcome.notices.contains(&Notice::Backgrounded);
+        let clock = if over { String::new() } else { format!("; {}", limit.words()) };
+        facts
+            .push(format!("[running as task {id}: TaskOutput reads on and waits, KillShell ends it{clock}]"));
     } else if outcome.stdout.is_empty() && outcome.stderr.is_empty() && outcome.success {
         facts.push("[no output, exit code 0]".to_owned());
     }

@@ -76,6 +76,12 @@ impl Session {
         self.terms.settings.on_ask.value == OnAsk::Sandboxed
     }
 
+    /// The timeout that a request has here, as `start` or as `run`, after defaults and clamps. `None`: it has none.
+    pub fn timeout_of(&self, request: &Request, in_background: bool) -> Option<Duration> {
+        let mode = if in_background { Mode::Background } else { Mode::Foreground };
+        crate::plan::timeout(request.timeout, &self.terms, mode).0.map(Duration::from_millis)
+    }
+
     /// Runs a command and waits for its end.
     ///
     /// Comes back when the command (its leader) has ended, whatever its children do; what is left of them is in

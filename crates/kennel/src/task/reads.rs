@@ -50,7 +50,7 @@ impl Task {
         })
     }
 
-    /// The offset at which this read begins.
+    /// The offset at which this read begins: the asked one, or the end of what was written if that is beyond it.
     ///
     /// # Errors
     /// As [`Task::read`].
@@ -58,7 +58,8 @@ impl Task {
         let failed = Error::io("find where to begin");
         let mut source = Source::of(&self.dir()?)?;
         match read.start {
-            Start::Offset(offset) => Ok(offset),
+            // Nothing can be read beyond the end, and reading on from there would never see what is written later.
+            Start::Offset(offset) => Ok(offset.min(source.header()?.total)),
             Start::Tail(lines) => source.reader().tail_offset(lines, read.stream).map_err(failed),
             Start::Since(time) => {
                 let age_ms = unix_ms().saturating_sub(self.record()?.started_unix_ms);

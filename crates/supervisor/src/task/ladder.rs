@@ -285,7 +285,10 @@ impl Task<'_> {
         record.stderr_bytes = header.stderr_bytes;
         record.dropped_bytes = header.dropped_bytes();
         if record.leader.is_none() {
-            record.leader = proctree::proc_id(self.leader).map(ProcRef::from);
+            // Once it has been reaped its number may be another's: no start time, so that it stands for no process.
+            let alive = self.leader_status.is_none().then(|| proctree::proc_id(self.leader)).flatten();
+            let gone = ProcRef { pid: self.leader, start_ticks: 0 };
+            record.leader = Some(alive.map_or(gone, ProcRef::from));
         }
     }
 

@@ -112,3 +112,18 @@ fn a_denied_command_is_not_asked_about() {
     assert_eq!(result["isError"], json!(true), "{result}");
     assert!(client.heard.is_empty(), "a person was asked: {:?}", client.heard);
 }
+
+#[test]
+fn a_cancelled_call_takes_its_question_back() {
+    // Symptom: the person goes on looking at a form whose answer nobody reads.
+    let rig = rig();
+    let mut client = Client::with(&rig, &[], Era::Legacy, forms());
+    let id = client.send_call("Bash", &json!({"command": ASKED}));
+    let question = client.message();
+    assert_eq!(question["method"], json!("elicitation/create"), "{question}");
+    client
+        .write(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}}));
+    let taken_back = client.message();
+    assert_eq!(taken_back["method"], json!("notifications/cancelled"), "{taken_back}");
+    assert_eq!(taken_back["params"]["requestId"], question["id"], "{taken_back}");
+}

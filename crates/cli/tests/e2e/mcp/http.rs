@@ -156,11 +156,21 @@ fn one_bearer_does_not_see_the_tasks_of_another() {
         assert_eq!(result["isError"], json!(true), "{tool}: {result}");
         assert!(result.to_string().contains("no task has the id") && !result.to_string().contains("secret"));
     }
+    // Symptom: the beginning of an id was looked up among all tasks, and the answer named another's ids.
+    let second = server.call(0, "Bash", &json!({"command": "sleep 300", "run_in_background": true}));
+    for prefix in ["bash-", id.as_str().and_then(|id| id.get(..8)).expect("an id")] {
+        let result = server.call(1, "TaskOutput", &json!({"task_id": prefix, "block": false}));
+        assert!(result.to_string().contains("no task has the id"), "{result}");
+    }
+    server.call(0, "KillShell", &json!({"shell_id": second["structuredContent"]["task_id"]}));
     let session = |token| {
         let outcome = server.call(token, "Bash", &json!({"command": "true", "session_id": "same"}));
         outcome["structuredContent"]["session_id"].clone()
     };
     assert_eq!((session(0), session(1)), (json!("same"), json!("same")));
+    let long = "n".repeat(64);
+    let outcome = server.call(0, "Bash", &json!({"command": "true", "session_id": long}));
+    assert_eq!(outcome["structuredContent"]["session_id"], json!(long), "{outcome}");
     assert_eq!(
         server.call(0, "KillShell", &json!({"shell_id": id}))["structuredContent"]["success"],
         json!(true)

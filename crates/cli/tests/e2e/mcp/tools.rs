@@ -359,3 +359,110 @@ fn codex_talks_to_a_terminal() {
     assert!(page["text"].as_str().is_some_and(|text| text.contains("hello you")), "{page}");
     assert_eq!(page["exit_code"], json!(0), "{page}");
 }
+
+#[test]
+fn malformed_calls_are_told_which_field_is_wrong() {
+    // Symptom: -32601 "tools/call", as if the server had no tools.
+    let rig = rig();
+    let mut client = Client::start(&rig);
+    for (params, field) in [
+        (json!({"name": "Bash", "arguments": ["true"]}), "`params.arguments`"),
+        (json!({"name": 5, "arguments": {}}), "`params.name`"),
+        (json!({"arguments": {}}), "`params.name`"),
+        (Value::Null, "`params`"),
+    ] {
+        let mut request = json!({"jsonrpc": "2.0", "id": 77, "method": "tools/call", "params": params});
+        if params.is_null() {
+            request.as_object_mut().expect("an object").remove("params");
+        }
+        client.write(&request);
+        let answer = client.answer(77);
+        assert_eq!(answer["error"]["code"], json!(-32602), "{answer}");
+        assert!(answer["error"]["message"].as_str().is_some_and(|text| text.contains(field)), "{answer}");
+    }
+    let unknown = client.ask("tools/none", json!({}));
+    assert_eq!(unknown["error"]["code"], json!(-32601), "{unknown}");
+}
+
+#[test]
+fn an_offset_beyond_the_end_does_not_hide_what_comes_later() {
+    // Symptom: `next_offset` was what was asked for, and every later read was empty.
+    let rig = rig();
+    let mut client = Client::start(&rig);
+    let outcome = client.works(
+        "Bash",
+        &json!({"command": "echo early; read -r line; echo late", "stdin": true, "run_in_background": true}),
+    );
+    let id = outcome["task_id"].as_str().expect("an id").to_owned();
+    let read = |client: &mut Client, offset: u64| {
+        client.call("TaskOutput", &json!({"task_id": id, "block": false, "offset": offset}))
+    };
+    client.works("TaskOutput", &json!({"task_id": id, "until": "early"}));
+    let result = read(&mut client, 1_000_000_000_000_000_000);
+    assert!(words(&result).contains("beyond the end"), "{result}");
+    client.works("TaskInput", &json!({"task_id": id, "text": "x\n"}));
+    client.works("TaskOutput", &json!({"task_id": id}));
+    let next = result["structuredContent"]["next_offset"].as_u64().expect("a number");
+    assert_eq!(read(&mut client, next)["structuredContent"]["text"], json!("late\n"));
+}
+
+#[test]
+fn a_running_task_is_told_what_its_timeout_does() {
+    // Symptom: "its own timeout goes on" of a task that has none, or whose time was over.
+    let rig = rig();
+    let mut client = Client::start(&rig);
+    let mut said = |arguments: Value| words(&client.call("Bash", &arguments));
+    for (arguments, wanted) in [
+        (json!({"command": "sleep 300", "run_in_background": true}), "it has no timeout"),
+        (json!({"command": "sleep 300", "run_in_background": true, "timeout": 60000}), "timeout goes on"),
+        (json!({"command": "sleep 300", "wait_ms": 1}), "timeout goes on"),
+        (
+            json!({"command": "sleep 300", "timeout": 90000, "on_timeout": "background", "wait_ms": 1}),
+            "does not end it",
+        ),
+    ] {
+        let words = said(arguments.clone());
+        assert!(words.contains(wanted), "{arguments}: {words}");
+    }
+    let over =
+        said(json!({"command": "sleep 300", "timeout": 50, "on_timeout": "background", "wait_ms": 3000}));
+    assert!(over.contains("its time was over") && !over.contains("timeout"), "{over}");
+}
+
+#[test]
+fn every_failure_has_the_shape_that_was_promised() {
+    // Symptom: a list that was refused had no structured result, although the tool has an output schema.
+    let rig = rig();
+    let mut client = Client::start(&rig);
+    let tools = client.ask("tools/list", json!({}));
+    for tool in tools["tools"].as_array().expect("a list") {
+        let name = tool["name"].as_str().expect("a name");
+        let result = client.call(name, &json!({"status": "bogus"}));
+        assert_eq!(result["isError"], json!(true), "{name}: {result}");
+        let schema = jsonschema::validator_for(&tool["outputSchema"]).expect("a schema");
+        assert!(schema.is_valid(&result["structuredContent"]), "{name}: {result}");
+    }
+}
+
+#[test]
+fn a_list_has_the_leaders_of_the_fastest_tasks() {
+    // Symptom: `pid: 0` of every fast task; a signal to that hits the caller's own group.
+    let rig = rig();
+    let mut client = Client::start(&rig);
+    for _ in 0..5 {
+        let id = client.background("echo $$");
+        let told = client.works("TaskOutput", &json!({"task_id": id}))["text"].clone();
+        let pid: i64 = told.as_str().and_then(|text| text.trim().parse().ok()).expect("a pid");
+        let ended = || {
+            let listed = client_list(&rig);
+            let tasks = listed["tasks"].as_array().cloned().unwrap_or_default();
+            tasks.into_iter().find(|task| task["id"] == json!(id) && task["status"] == json!("completed"))
+        };
+        let mut task = None;
+        Deadline::usual().until(|| {
+            task = ended();
+            task.is_some()
+        });
+        assert_eq!(task.expect("it ends")["pid"], json!(pid));
+    }
+}
