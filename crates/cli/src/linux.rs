@@ -12,6 +12,7 @@ pub(crate) mod gc;
 pub(crate) mod hook;
 pub(crate) mod hostfile;
 pub(crate) mod install;
+pub(crate) mod jsonrpc;
 pub(crate) mod kill;
 pub(crate) mod limits;
 pub(crate) mod mcp;

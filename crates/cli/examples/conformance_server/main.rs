@@ -9,6 +9,9 @@ mod asks;
 #[path = "../../src/clock.rs"]
 mod clock;
 mod content;
+#[allow(dead_code, unreachable_pub, reason = "the binary's own module")]
+#[path = "../../src/jsonrpc.rs"]
+mod jsonrpc;
 mod rounds;
 #[allow(dead_code, unused_imports, unreachable_pub, reason = "the binary's own module")]
 #[path = "../../src/serve/stack/mod.rs"]

@@ -12,6 +12,7 @@ mod engine;
 mod input;
 mod install;
 mod kill;
+mod lines;
 mod list;
 mod output;
 mod profile;

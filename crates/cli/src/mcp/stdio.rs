@@ -17,6 +17,7 @@ use tokio::io::{AsyncRead, Interest, ReadBuf};
 use tokio::sync::watch;
 
 use super::engine::{Engine, EngineOptions, Tenant};
+use super::lines::Lines;
 use super::server::Server;
 use crate::args::McpServeOptions;
 use crate::clock;
@@ -52,9 +53,9 @@ pub(crate) async fn mcp(options: McpServeOptions) -> Result<u8, Fault> {
     let server = Server::new(Arc::clone(&engine), Tenant::Local, options.profile);
     let (input, output) = stdio_pipes();
     let (told, mut over) = watch::channel(false);
-    let input = Watched { input, over: told };
+    let lines = Lines::new(Watched { input, over: told }, output);
     let mut served = tokio::spawn(async move {
-        match Box::pin(serve_server(server, (input, output))).await {
+        match Box::pin(serve_server(server, lines)).await {
             Ok(running) => running.waiting().await.map(drop).context("serve"),
             // A client that came to look and went.
             Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),

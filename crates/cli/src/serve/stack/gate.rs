@@ -9,13 +9,13 @@ use hyper::body::{Bytes, Incoming};
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, ORIGIN, RETRY_AFTER, WWW_AUTHENTICATE};
 use hyper::{Request, Response, StatusCode};
 use rmcp::handler::server::ServerHandler;
-use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use sha2::{Digest as _, Sha256};
 use tokio_util::sync::CancellationToken;
 
 use super::limits::{BODY_BYTES_MAX, BODY_WITHIN, Bucket, REQUESTS, STRANGERS};
-use crate::clock;
+use super::sessions::Sessions;
+use crate::{clock, jsonrpc};
 
 /// The protocol's path.
 pub(crate) const PATH: &str = "/mcp";
@@ -37,7 +37,7 @@ pub(crate) fn digest(token: &str) -> Digest {
 pub(crate) struct Door<S: ServerHandler> {
     /// `None`: open to whoever reaches the port.
     token: Option<Digest>,
-    service: StreamableHttpService<S, LocalSessionManager>,
+    service: StreamableHttpService<S, Sessions>,
     rate: Bucket,
 }
 
@@ -55,7 +55,7 @@ impl<S: ServerHandler + Send + 'static> Door<S> {
                 [format!("http://{host}:*"), format!("https://{host}:*")]
             }))
             .with_cancellation_token(stop.child_token());
-        let sessions = Arc::new(LocalSessionManager::default());
+        let sessions = Arc::new(Sessions::new());
         Self {
             token,
             service: StreamableHttpService::new(move || Ok(make()), sessions, config),
@@ -100,8 +100,17 @@ impl<S: ServerHandler + Send + 'static> Gate<S> {
             return too_many();
         }
         let (head, body) = request.into_parts();
+        let is_json = head
+            .headers
+            .get(CONTENT_TYPE)
+            .is_some_and(|kind| kind.as_bytes().starts_with(b"application/json"));
         match whole(body).await {
-            Ok(body) => door.service.handle(Request::from_parts(head, Full::new(body))).await,
+            Ok(body) => {
+                let answer = door.service.handle(Request::from_parts(head, Full::new(body.clone()))).await;
+                // The service says that of a text that it cannot read too.
+                let unread = answer.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE && is_json;
+                if unread { unreadable(&body) } else { answer }
+            }
             Err(answer) => *answer,
         }
     }
@@ -166,6 +175,15 @@ fn last(mut answer: Answer) -> Answer {
 fn too_many() -> Answer {
     let mut answer = refusal(StatusCode::TOO_MANY_REQUESTS, "too many requests");
     answer.headers_mut().insert(RETRY_AFTER, hyper::header::HeaderValue::from_static("1"));
+    answer
+}
+
+/// The protocol's own answer to a body that is no message.
+fn unreadable(body: &[u8]) -> Answer {
+    let complaint = jsonrpc::complaint(body)
+        .unwrap_or_else(|| jsonrpc::refusal(jsonrpc::INVALID_REQUEST, "this message cannot be read", None));
+    let mut answer = said(StatusCode::BAD_REQUEST, &complaint.to_string());
+    answer.headers_mut().insert(CONTENT_TYPE, hyper::header::HeaderValue::from_static("application/json"));
     answer
 }
 

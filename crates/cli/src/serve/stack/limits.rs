@@ -11,6 +11,10 @@ pub(crate) const BODY_BYTES_MAX: usize = 4 << 20;
 pub(crate) const HEADERS_WITHIN: Duration = Duration::from_secs(15);
 /// For a request's body.
 pub(crate) const BODY_WITHIN: Duration = Duration::from_secs(15);
+/// For a client of the 2025 era whose connection broke to come back for its answer: it is told to try after three seconds.
+pub(crate) const RESUME_WITHIN: Duration = Duration::from_secs(10);
+/// A session of that era in which nothing happens for so long is over: longer than the longest call, which is ten minutes.
+pub(crate) const SESSION_IDLE: Duration = Duration::from_secs(15 * 60);
 /// Requests with a valid token: at once, and a second.
 pub(crate) const REQUESTS: (u32, u32) = (2_000, 500);
 /// Requests without one.

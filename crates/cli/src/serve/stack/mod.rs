@@ -7,6 +7,7 @@
 mod connections;
 mod gate;
 mod limits;
+mod sessions;
 
 pub(crate) use connections::run;
 pub(crate) use gate::{Digest, Door, Gate, digest};

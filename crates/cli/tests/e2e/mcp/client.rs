@@ -76,6 +76,10 @@ impl Client {
         input.write_all(format!("{message}\n").as_bytes()).expect("the server reads");
     }
 
+    pub(crate) fn write_bytes(&mut self, bytes: &[u8]) {
+        self.input.as_mut().expect("the input is open").write_all(bytes).expect("the server reads");
+    }
+
     /// Sends a request and gives its id.
     pub(crate) fn send(&mut self, method: &str, mut params: Value) -> i64 {
         self.next += 1;

@@ -13,7 +13,7 @@ use super::client::hostile;
 use crate::common::{AT_ONCE, rig};
 
 /// A running `kennel serve` and how to reach it.
-struct Server {
+pub(crate) struct Server {
     running: Running,
     address: String,
     tokens: Vec<String>,
@@ -21,7 +21,7 @@ struct Server {
 
 impl Server {
     /// With two tokens.
-    fn start(rig: &Rig) -> Self {
+    pub(crate) fn start(rig: &Rig) -> Self {
         let tokens: Vec<String> = ["first", "second"].map(|name| format!("{name}-token-0123456789")).into();
         let file = rig.home().join("tokens");
         std::fs::write(&file, tokens.join("\n")).expect("written");
@@ -37,14 +37,14 @@ impl Server {
         Self { running, address, tokens }
     }
 
-    fn connect(&self) -> TcpStream {
+    pub(crate) fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(&self.address).expect("it listens");
         stream.set_read_timeout(Some(Duration::from_secs(30))).expect("a limit");
         stream
     }
 
     /// Sends a request with these header lines and gives status and body.
-    fn request(&self, headers: &[String], body: &[u8]) -> (u16, String) {
+    pub(crate) fn request(&self, headers: &[String], body: &[u8]) -> (u16, String) {
         let mut stream = self.connect();
         let head = format!(
             "POST /mcp HTTP/1.1\r\ncontent-type: application/json\r\naccept: application/json, text/event-stream\r\n\
@@ -56,7 +56,7 @@ impl Server {
         answer(stream)
     }
 
-    fn headers(&self, token: usize) -> Vec<String> {
+    pub(crate) fn headers(&self, token: usize) -> Vec<String> {
         vec![format!("host: {}", self.address), format!("authorization: Bearer {}", self.tokens[token])]
     }
 
@@ -89,7 +89,7 @@ impl Server {
         values.next().expect("a message").expect("JSON")["result"].clone()
     }
 
-    fn stop(self) {
+    pub(crate) fn stop(self) {
         let since = Deadline::usual();
         self.running.signal(Signal::TERM);
         self.running.finish().exits(0);
@@ -97,7 +97,7 @@ impl Server {
     }
 }
 
-fn answer(mut stream: TcpStream) -> (u16, String) {
+pub(crate) fn answer(mut stream: TcpStream) -> (u16, String) {
     let mut bytes = Vec::new();
     let _reset_after_a_refusal = stream.read_to_end(&mut bytes);
     let text = String::from_utf8_lossy(&bytes).into_owned();
@@ -256,4 +256,26 @@ fn a_token_is_made_once_and_kept_from_others() {
     let refused = rig.kennel(["serve", "--listen", "127.0.0.1:0"]).finish();
     assert!(refused.exits(1).errors().contains("chmod 600"), "{refused}");
     rig.kennel(["serve", "--listen", "0.0.0.0:0"]).finish().exits(64);
+}
+
+#[test]
+fn a_body_that_is_no_message_gets_the_protocols_answer() {
+    // Symptom: 415, as if the type of the body were wrong.
+    let rig = rig();
+    let server = Server::start(&rig);
+    for (body, code, id) in [
+        (&b"{\"jsonrpc\": \"2.0\", "[..], -32700, Value::Null),
+        (br#"{"jsonrpc": "2.0", "id": 3, "method": "ping", "params": {"x": "\ud83d"}}"#, -32700, json!(3)),
+        (br"[]", -32600, Value::Null),
+    ] {
+        let (status, answer) = server.request(&server.headers(0), body);
+        let answer: Value = serde_json::from_str(answer.trim()).unwrap_or(Value::String(answer));
+        assert_eq!(
+            (status, &answer["error"]["code"], &answer["id"]),
+            (400, &json!(code), &id),
+            "{}: {answer}",
+            String::from_utf8_lossy(body)
+        );
+    }
+    server.stop();
 }

@@ -5,4 +5,5 @@ mod consent;
 mod ends;
 mod http;
 mod install;
+mod resume;
 mod tools;

@@ -466,3 +466,29 @@ fn a_list_has_the_leaders_of_the_fastest_tasks() {
         assert_eq!(task.expect("it ends")["pid"], json!(pid));
     }
 }
+
+#[test]
+fn a_line_that_cannot_be_read_is_answered() {
+    // Symptom: half a surrogate pair in a command, and the client waits for ever.
+    let rig = rig();
+    let mut client = Client::start(&rig);
+    let call = |id: u8, command: &[u8]| {
+        let head = format!("{{\"jsonrpc\": \"2.0\", \"id\": {id}, \"method\": \"tools/call\", \"params\": ");
+        let arguments = b"{\"name\": \"Bash\", \"arguments\": {\"command\": \"";
+        [head.as_bytes(), arguments, command, b"\"}}}\n"].concat()
+    };
+    for (line, code, id) in [
+        (call(90, br"echo \ud83d"), -32700, json!(90)),
+        (call(91, b"echo \xff"), -32700, json!(91)),
+        (b"{\"jsonrpc\": \"2.0\", \"id\"\n".to_vec(), -32700, Value::Null),
+        (b"{\"jsonrpc\": \"2.0\", \"id\": 92}\n".to_vec(), -32600, json!(92)),
+        (b"[1]\n".to_vec(), -32600, Value::Null),
+        ([vec![b'x'; 17 << 20], b"\n".to_vec()].concat(), -32600, Value::Null),
+    ] {
+        client.write_bytes(&line);
+        let answer = client.message();
+        assert_eq!((&answer["error"]["code"], answer.get("id")), (&json!(code), Some(&id)), "{answer}");
+    }
+    let outcome = client.works("Bash", &json!({"command": "printf '\u{1f600}'"}));
+    assert_eq!(outcome["stdout"], json!("\u{1f600}"));
+}
