@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use supervisor::wire::LimitsSpec;
 
+use crate::config::{CountLimit, Settings, SizeLimit};
 use crate::error::{Error, Result};
 use crate::session::Door;
 
@@ -77,6 +78,20 @@ impl Limits {
                 open_files: own.open_files.or(other.open_files),
                 no_core: false,
             },
+        }
+    }
+
+    /// What nobody has said is as it is configured.
+    pub(crate) fn or_configured(mut self, settings: &Settings) -> Self {
+        if let SizeLimit::Most(bytes) = settings.memory.value {
+            self.spec.memory_bytes.get_or_insert(bytes);
+        }
+        if let CountLimit::Most(count) = settings.pids.value {
+            self.spec.pids.get_or_insert(count);
+        }
+        match settings.cpu_time.value.duration() {
+            Some(time) if self.spec.cpu_time_ms.is_none() => self.cpu_time(time),
+            _ => self,
         }
     }
 

@@ -42,7 +42,7 @@ pub(crate) fn plan(cleared: &Cleared<'_>, terms: &SessionTerms, mode: Mode) -> R
     let choice = request.sandbox.over(&terms.sandbox).or_configured(&terms.settings);
     let choice = if cleared.must_be_sandboxed() { choice.instead_of_a_question() } else { choice };
     let mut confine = confine_spec(&choice, &around)?;
-    confine.limits = request.limits.over(terms.limits).spec(terms.door)?;
+    confine.limits = request.limits.over(terms.limits).or_configured(&terms.settings).spec(terms.door)?;
     if confine.sandbox.is_some() {
         forget_shared_temp(&mut env, request);
     }

@@ -190,3 +190,18 @@ fn a_limit_that_cannot_be_held_is_said_or_an_error() {
     let none = rig.kennel(["run", "--json", "true"]).finish().json();
     assert_eq!(at(&none, "protections"), serde_json::json!([]), "{none}");
 }
+
+#[test]
+fn limits_can_be_configured() {
+    // Symptom: an agent's host has no way to bound what the agent runs.
+    let rig = rig();
+    std::fs::write(rig.work().join("kennel.toml"), "cpu_time = \"200ms\"\nmemory = \"1G\"\npids = 500")
+        .expect("a file");
+    let it = rig.kennel(["run", "--json", "while :; do :; done"]).finish().json();
+    assert_eq!(crossed(&it).0, "cpu_time");
+    let names: Vec<String> =
+        at(&it, "protections").as_array().into_iter().flatten().map(|it| text(it, "name")).collect();
+    assert_eq!(names, ["memory_limit", "pids_limit", "cpu_time_limit"], "{it}");
+    let it = rig.kennel(["run", "--json", "--cpu-time", "70s", "exit 3"]).finish().json();
+    assert_eq!(end(&it), ("exited".to_owned(), 3), "an option goes over a file: {it}");
+}

@@ -22,5 +22,6 @@ pub use merge::Config;
 pub use schema::config_schema;
 pub use settings::{Entry, Settings};
 pub use value::{
-    Age, CONTAINER_RESERVED, HookFailure, Limit, List, Network, OnAsk, Order, Sandbox, Setting, Size,
+    Age, CONTAINER_RESERVED, CountLimit, HookFailure, Limit, List, Network, OnAsk, Order, Sandbox, Setting,
+    Size, SizeLimit,
 };

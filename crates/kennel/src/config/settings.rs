@@ -8,7 +8,9 @@ use serde::Deserialize;
 use super::error::ConfigError;
 use super::layer::Origin;
 use super::merge::put;
-use super::value::{Age, HookFailure, Limit, List, Network, OnAsk, Order, Sandbox, Setting, Size};
+use super::value::{
+    Age, CountLimit, HookFailure, Limit, List, Network, OnAsk, Order, Sandbox, Setting, Size, SizeLimit,
+};
 use crate::registry::RETENTION_DEFAULT;
 use crate::request::{MAX_OUTPUT_DEFAULT, OUTPUT_CAP_DEFAULT, OUTPUT_TOTAL_DEFAULT};
 use crate::session::{TIMEOUT_DEFAULT, TIMEOUT_MAX_DEFAULT};
@@ -92,6 +94,12 @@ settings! {
     network: Network = Network::On, Lower;
     /// Where the policy asks: `"question"`, or `"sandboxed"`: it runs in workspace-write without network, and no question.
     on_ask: OnAsk = OnAsk::Question, Lower;
+    /// Most memory of a command and all that it starts: `"2G"`, or bytes; `"0"` is no limit.
+    memory: SizeLimit = SizeLimit::None, Lower;
+    /// Most processes and threads of a command; 0 is no limit.
+    pids: CountLimit = CountLimit::None, Lower;
+    /// Most CPU time of a command and all that it starts: `"10m"`, or milliseconds; `"0"` is no limit.
+    cpu_time: Limit = Limit::None, Lower;
     /// Variables that an agent's commands get although their names look like secrets: names, or globs such as `"AWS_*"`.
     env_pass: List = List::default(), Lower;
     /// Whether an agent's commands get the environment of a login shell, for hosts that have a bare one.

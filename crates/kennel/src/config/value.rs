@@ -173,6 +173,62 @@ impl fmt::Display for Size {
     }
 }
 
+/// Most bytes, or no limit, which is the loosest and written `"0"`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]
+#[serde(try_from = "Bytes")]
+pub enum SizeLimit {
+    /// So many.
+    Most(u64),
+    /// No limit.
+    None,
+}
+
+impl TryFrom<Bytes> for SizeLimit {
+    type Error = String;
+
+    fn try_from(bytes: Bytes) -> Result<Self, String> {
+        match bytes {
+            Bytes::Number(0) => Ok(Self::None),
+            Bytes::Text(text) if text == "0" => Ok(Self::None),
+            bytes => Size::try_from(bytes).map(|size| Self::Most(size.0)),
+        }
+    }
+}
+
+impl fmt::Display for SizeLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Most(bytes) => write!(f, "\"{}\"", units::show_size(*bytes)),
+            Self::None => f.write_str("\"0\""),
+        }
+    }
+}
+
+/// Most of something that is counted, or no limit, which is the loosest and written 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]
+#[serde(from = "u64")]
+pub enum CountLimit {
+    /// So many.
+    Most(u64),
+    /// No limit.
+    None,
+}
+
+impl From<u64> for CountLimit {
+    fn from(count: u64) -> Self {
+        if count == 0 { Self::None } else { Self::Most(count) }
+    }
+}
+
+impl fmt::Display for CountLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Most(count) => count.fmt(f),
+            Self::None => f.write_str("0"),
+        }
+    }
+}
+
 /// Written as a list, or as one text with commas.
 #[derive(Deserialize, JsonSchema)]
 #[serde(untagged)]
@@ -325,6 +381,8 @@ impl Value for usize {}
 impl Value for bool {}
 impl Value for HookFailure {}
 impl Value for OnAsk {}
+impl Value for SizeLimit {}
+impl Value for CountLimit {}
 impl Value for Sandbox {}
 impl Value for Network {}
 impl Value for List {
