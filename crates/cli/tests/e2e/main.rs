@@ -14,6 +14,7 @@ mod crash;
 mod docs;
 mod ends;
 mod faults;
+mod foreign;
 mod hostile;
 mod install;
 mod limits;
