@@ -28,7 +28,10 @@ impl<'rig> Window<'rig> {
     #[track_caller]
     fn tmux(&self, words: &[&str]) -> String {
         // A relative path: that of a socket has room for 107 bytes.
-        let done = self.rig.program("tmux").args(["-S", "tmux.sock", "-f", "/dev/null"]).args(words).finish();
+        // An editor under a user whose shell is none is a restricted one.
+        let mut tmux = self.rig.program("tmux");
+        let done =
+            tmux.args(["-S", "tmux.sock", "-f", "/dev/null"]).args(words).env("SHELL", "/bin/bash").finish();
         done.exits(0).text()
     }
 
@@ -107,11 +110,15 @@ fn vim_edits(door: &str) {
     window.shows("^the first$");
     // Ctrl-C is the editor's: it ends the inserting, and neither the editor nor the wrapper.
     window.keys(&["C-c"]);
-    window
-        .resize("60", "12")
-        .types(":set lines? columns?")
-        .shows("lines=12\\s+columns=60|lines=12\\n\\s*columns=60");
-    window.keys(&["Enter"]).types(":wq");
+    window.resize("60", "12");
+    // The signal comes when it comes: asked until the answer is the new size.
+    let resized = Deadline::usual().until(|| {
+        let screen = window.types(":set lines? columns?").shows("columns=\\d+");
+        window.keys(&["Enter"]);
+        screen.contains("lines=12") && screen.contains("columns=60")
+    });
+    assert!(resized, "the editor was not told of the new size");
+    window.types(":wq");
     window.shows("^status 0$");
     assert_eq!(
         std::fs::read_to_string(rig.work().join("note")).expect("the file").lines().next(),
