@@ -185,6 +185,11 @@ fn call(input: &Value) -> Result<Option<Call>, &'static str> {
     };
     let words = serde_json::from_value(command.clone())
         .map_err(|_other| "the command is neither a text nor a list of texts")?;
+    let texts = [(input, "cwd"), (arguments, "dir_path"), (arguments, "workdir")];
+    let is_path = |value: &Value| value.is_string() || value.is_null();
+    if texts.iter().filter_map(|(holder, name)| holder.get(name)).any(|value| !is_path(value)) {
+        return Err("the directory is not a text");
+    }
     let (cwd, workspace) = place(input, arguments);
     Ok(Some(Call { words, cwd, workspace }))
 }

@@ -163,7 +163,7 @@ fn verdict(request: &Request, terms: &SessionTerms, cwd: &Path) -> Verdict {
         Command::Shell(line) => check(policy::Command::Shell(&line.to_string_lossy())),
         Command::Argv(argv) => check(policy::Command::Argv(&texts(argv))),
     };
-    if request.env.is_empty() || terms.door == Door::Wrapper {
+    if request.env.is_empty() {
         return verdict;
     }
     // Variables can run programs of their own (LD_PRELOAD, BASH_ENV): judged as `env NAME=VALUE true` would be.

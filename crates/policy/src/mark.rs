@@ -22,6 +22,10 @@ pub(crate) const SYSTEM: char = '\u{F0006}';
 pub(crate) const PIDS: char = '\u{F0007}';
 /// The number of the process that started the shell.
 pub(crate) const PARENT: char = '\u{F0008}';
+/// A copy of, or a link to, the program whose path follows.
+pub(crate) const PROGRAM: char = '\u{F0009}';
+/// The value of a variable that is named as a secret.
+pub(crate) const TOKEN: char = '\u{F000A}';
 /// An active `*`.
 pub(crate) const STAR: char = '\u{F0010}';
 /// An active `?`.
@@ -32,6 +36,20 @@ pub(crate) const CLASS: char = '\u{F0012}';
 const FIRST: char = '\u{F0000}';
 const LAST: char = '\u{F001F}';
 
+/// Names of variables that are taken for secrets, as where an agent's environment is made.
+#[rustfmt::skip]
+const SECRET_NAMES: &[&str] = &[
+    "TOKEN", "*_TOKEN", "*_TOKENS", "*_TOKEN_*", "SECRET", "*_SECRET", "*_SECRETS", "*_SECRET_*", "*_KEY", "*APIKEY",
+    "*API_KEY*", "*PRIVATE_KEY*", "*ACCESS_KEY*", "*PASSWORD*", "*PASSWD*", "*PASSPHRASE*", "*_PASS", "*_PWD",
+    "*CREDENTIAL*", "*_PAT", "AWS_ACCESS_KEY_ID", "AWS_SESSION_TOKEN",
+];
+
+/// Whether a variable's name says that its value is a secret; lower case is a variable of the line's own.
+pub(crate) fn is_secret_name(name: &str) -> bool {
+    let own = name.bytes().any(|b| b.is_ascii_lowercase());
+    !own && SECRET_NAMES.iter().any(|pattern| crate::rules::glob(pattern, name))
+}
+
 /// Whether `c` is one of the reserved characters.
 pub(crate) fn is_mark(c: char) -> bool {
     (FIRST..=LAST).contains(&c)
@@ -39,7 +57,7 @@ pub(crate) fn is_mark(c: char) -> bool {
 
 /// Whether `c` stands for text that is not known.
 pub(crate) fn is_hole(c: char) -> bool {
-    (UNSET..=PARENT).contains(&c)
+    (UNSET..=PARENT).contains(&c) || c == TOKEN
 }
 
 fn is_glob(c: char) -> bool {
@@ -100,7 +118,7 @@ pub(crate) fn taint(text: &str) -> String {
     if text.is_ascii() {
         return out;
     }
-    for mark in [NET, SECRET, DOTENV, SYSTEM, PIDS] {
+    for mark in [NET, SECRET, DOTENV, SYSTEM, PIDS, TOKEN] {
         if text.contains(mark) {
             out.push(mark);
         }

@@ -54,6 +54,21 @@ const VITAL: &[&str] = &["var/lib", "var/log", "var/spool", "var/mail", "var/db"
 /// Keys and settings in a home that cannot be made again.
 const KEYS: &[&str] = &[".ssh", ".gnupg", ".aws", ".kube", ".password-store", ".config"];
 
+/// Directories of a home whose contents programs make again.
+#[rustfmt::skip]
+const CACHES: &[&str] = &[
+    ".cache", ".npm", ".gradle/caches", ".cargo/registry", ".yarn/cache", ".pnpm-store", ".nuget/packages",
+    "Library/Caches", ".ccache", ".bun/install/cache", ".local/share/Trash",
+];
+
+/// Whether a path below a home is inside a cache.
+fn is_cache(below: &[&str]) -> bool {
+    let text = below.join("/");
+    CACHES
+        .iter()
+        .any(|cache| text.strip_prefix(cache).is_some_and(|rest| rest.len() > 1 && rest.starts_with('/')))
+}
+
 /// `path` as an absolute path without `.`, `..` and `//`, seen from `cwd`.
 pub(crate) fn absolute(path: &str, cwd: &str) -> String {
     let mut parts: Vec<&str> = Vec::new();
@@ -167,6 +182,7 @@ fn zone(parts: &[&str], ctx: &Context) -> Zone {
             None => Zone::Home,
             Some(name) if KEYS.contains(name) && parts.len() == home.len() + 1 => Zone::Home,
             Some(_) if workspace.starts_with(parts) => Zone::Ancestor,
+            Some(_) if parts.get(home.len()..).is_some_and(is_cache) => Zone::Temp,
             Some(_) => Zone::HomeInner,
         };
     }

@@ -196,8 +196,8 @@ impl Checker<'_> {
         }
         let words = Words::new(name, call.args);
         // `terraform destroy --help` prints a page.
-        let helps = call.args.last().is_some_and(|word| word == "--help");
-        for (pattern, rule) in builtin.into_iter().filter(|_| !helps) {
+        let harmless = !builtin.is_empty() && patterns::is_harmless(name, call.args);
+        for (pattern, rule) in builtin.into_iter().filter(|_| !harmless) {
             if pattern.matches(name, &words) {
                 self.report(rule, &format!("{name} {}", call.args.join(" ")));
             }

@@ -7,6 +7,8 @@ pub(crate) enum Escapes {
     AnsiC,
     /// `echo -e` and `printf '%b'`: octal needs a leading zero, `\c` ends the text.
     Echo,
+    /// `printf '%b'`: as `echo -e`, and octal needs no zero.
+    Bytes,
     /// The format of `printf`.
     Printf,
 }
@@ -43,8 +45,8 @@ pub(crate) fn unescape(text: &str, escapes: Escapes) -> String {
             't' => out.push(b'\t'),
             'v' => out.push(11),
             '\\' => out.push(b'\\'),
-            '\'' | '"' | '?' if escapes != Escapes::Echo => push(&mut out, kind),
-            'c' if escapes == Escapes::Echo => break,
+            '\'' | '"' | '?' if !matches!(escapes, Escapes::Echo) => push(&mut out, kind),
+            'c' if matches!(escapes, Escapes::Echo | Escapes::Bytes) => break,
             'c' if escapes == Escapes::AnsiC => {
                 chars.next();
             }
@@ -56,7 +58,9 @@ pub(crate) fn unescape(text: &str, escapes: Escapes) -> String {
                 let value = digits(16, if kind == 'u' { 4 } else { 8 });
                 push(&mut out, value.and_then(char::from_u32).unwrap_or('?'));
             }
-            '0' if escapes == Escapes::Echo => out.push(low_byte(digits(8, 3).unwrap_or(0))),
+            '0' if matches!(escapes, Escapes::Echo | Escapes::Bytes) => {
+                out.push(low_byte(digits(8, 3).unwrap_or(0)));
+            }
             '0'..='7' if escapes != Escapes::Echo => {
                 let mut value = kind.to_digit(8).unwrap_or(0);
                 for _ in 0..2 {
@@ -116,7 +120,7 @@ fn print_once(format: &str, rest: &mut std::slice::Iter<'_, String>) -> String {
                     if kind == '%' { None } else { rest.next().map(|arg| crate::mark::deactivate(arg)) };
                 match (kind, next) {
                     ('%', _) => out.push('%'),
-                    ('b', Some(arg)) => out.push_str(&unescape(&arg, Escapes::Echo)),
+                    ('b', Some(arg)) => out.push_str(&unescape(&arg, Escapes::Bytes)),
                     ('c', Some(arg)) => out.extend(arg.chars().next()),
                     ('x', Some(arg)) => out.push_str(&arg.parse::<i64>().map_or(arg, |n| format!("{n:x}"))),
                     (_, Some(arg)) => out.push_str(&arg),

@@ -8,6 +8,23 @@ use crate::ast::{AssignValue, Assignment};
 use crate::mark::{self, NET, RUN, UNSET};
 use crate::model::{Call, Spec};
 
+/// Variables that make a program load code from where they point.
+#[rustfmt::skip]
+const LOADERS: &[&str] = &[
+    "NODE_OPTIONS", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS", "MAVEN_OPTS", "GRADLE_OPTS", "SBT_OPTS",
+    "PYTHONPATH", "PYTHONHOME", "PERL5LIB", "RUBYLIB", "NODE_PATH", "CLASSPATH", "GIT_EXEC_PATH", "GIT_TEMPLATE_DIR",
+    "LUA_PATH", "LUA_CPATH", "GEM_PATH", "PHPRC", "PHP_INI_SCAN_DIR", "GCONV_PATH", "R_PROFILE", "JULIA_LOAD_PATH",
+    "BASH_LOADABLES_PATH", "GIO_EXTRA_MODULES", "QT_PLUGIN_PATH", "RUSTC_WRAPPER",
+];
+/// Variables whose value is a command.
+#[rustfmt::skip]
+const COMMANDS: &[&str] = &[
+    "PROMPT_COMMAND", "GIT_SSH_COMMAND", "GIT_EXTERNAL_DIFF", "GIT_PAGER", "PAGER", "MANPAGER", "EDITOR", "VISUAL",
+    "GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "LESSOPEN", "LESSCLOSE", "BROWSER", "GIT_ASKPASS", "SSH_ASKPASS", "GIT_SSH",
+    "RSYNC_RSH", "GIT_PROXY_COMMAND", "CC", "CXX", "LD", "MAKE", "SUDO_ASKPASS", "FZF_DEFAULT_COMMAND",
+    "CARGO_BUILD_RUSTC_WRAPPER",
+];
+
 impl Checker<'_> {
     pub(super) fn assign(&mut self, env: &mut Env, assignment: &Assignment) {
         self.spend(1);
@@ -52,10 +69,19 @@ impl Checker<'_> {
     }
 
     fn store(&mut self, env: &mut Env, name: &str, (index, append): (Option<&str>, bool), value: Var) {
-        if let Var::Scalar(values) = &value {
-            for text in values {
-                self.variable(env, name, text);
+        match &value {
+            Var::Scalar(values) => {
+                for text in values {
+                    self.variable(env, name, text);
+                }
             }
+            // As an array it has several commands.
+            Var::Array(items) if name == "PROMPT_COMMAND" => {
+                for text in items {
+                    self.variable(env, name, text);
+                }
+            }
+            _ => {}
         }
         if Rc::strong_count(&env.vars) > 1 {
             self.spend(env.weight());
@@ -117,6 +143,14 @@ impl Checker<'_> {
                     self.report("env.preload", name);
                 }
             }
+            _ if LOADERS.contains(&name) => {
+                let named = |part: &str| part.starts_with('/') && self.is_temp(part);
+                if value.contains("://") || value.split([' ', ':', '=', ',', ';', '\'', '"']).any(named) {
+                    self.report("env.preload", name);
+                }
+            }
+            _ if name.starts_with("BASH_FUNC_") => self.exported_function(env, name, value),
+            _ if name.starts_with("GIT_CONFIG_") => self.git_variables(env, name, value),
             "PATH" => {
                 let first = value.split(':').next().unwrap_or_default();
                 if value.split(':').any(|dir| self.is_temp(dir)) || first == "." || first.is_empty() {
@@ -132,27 +166,12 @@ impl Checker<'_> {
                     self.deeper(|checker| checker.value(&mut inner, &word));
                 }
             }
-            "PROMPT_COMMAND"
-            | "GIT_SSH_COMMAND"
-            | "GIT_EXTERNAL_DIFF"
-            | "GIT_PAGER"
-            | "PAGER"
-            | "MANPAGER"
-            | "EDITOR"
-            | "VISUAL"
-            | "GIT_EDITOR"
-            | "GIT_SEQUENCE_EDITOR"
-            | "LESSOPEN"
-            | "BROWSER"
-            | "GIT_ASKPASS"
-            | "SSH_ASKPASS"
-            | "GIT_SSH"
-            | "RSYNC_RSH"
-            | "GIT_PROXY_COMMAND"
-                if (value.contains([' ', '/', ';', '$', '`']) || value.contains(NET)) =>
+            _ if COMMANDS.contains(&name)
+                && (value.contains([' ', '/', ';', '$', '`']) || value.contains(NET)) =>
             {
                 let mut inner = env.clone();
                 self.deeper(|checker| checker.shell_code(&mut inner, value, None));
+                self.hook_program(env, value);
             }
             "BASH_ENV" | "ENV" if !value.is_empty() && (name == "BASH_ENV" || value.contains('/')) => {
                 self.report("env.startup", name);
@@ -164,7 +183,32 @@ impl Checker<'_> {
         }
     }
 
-    fn is_temp(&self, dir: &str) -> bool {
+    /// A function in the environment: bash makes it before it runs anything.
+    fn exported_function(&mut self, env: &mut Env, name: &str, value: &str) {
+        let name = name.trim_start_matches("BASH_FUNC_").trim_end_matches("%%").trim_end_matches("()");
+        let mut inner = env.clone();
+        self.deeper(|checker| checker.shell_code(&mut inner, &format!("{name} {value}"), None));
+        self.report("env.function", name);
+    }
+
+    /// Settings of git that come in variables.
+    fn git_variables(&mut self, env: &mut Env, name: &str, value: &str) {
+        if name == "GIT_CONFIG_PARAMETERS" {
+            for setting in value.split('\'') {
+                if let Some((key, value)) = setting.split_once('=') {
+                    self.git_setting(env, key, value);
+                }
+            }
+        }
+        let Some(number) = name.strip_prefix("GIT_CONFIG_VALUE_") else { return };
+        if let Some(Var::Scalar(keys)) = env.vars.get(&format!("GIT_CONFIG_KEY_{number}")).cloned() {
+            for key in keys {
+                self.git_setting(env, &key, value);
+            }
+        }
+    }
+
+    pub(crate) fn is_temp(&self, dir: &str) -> bool {
         self.ctx.temp.iter().any(|temp| {
             dir == temp || dir.strip_prefix(temp.as_str()).is_some_and(|rest| rest.starts_with('/'))
         })
@@ -173,6 +217,7 @@ impl Checker<'_> {
     /// Builtins; `None` if the command is not one.
     pub(crate) fn builtin(&mut self, env: &mut Env, call: &Call<'_>) -> Option<String> {
         let args = call.args;
+        self.builtin_subscripts(env, call.name, args);
         let lists = args.iter().all(|arg| arg == "-p" || arg == "-x");
         if lists && matches!(call.name, "set" | "export" | "declare" | "typeset") {
             return Some(format!("{}{RUN}", mark::SECRET));
@@ -224,12 +269,37 @@ impl Checker<'_> {
             }
             "enable" if args.iter().any(|arg| arg == "-f") => self.report("exec.opaque", "enable -f"),
             "exit" | "return" | "break" | "continue" | "wait" | "jobs" | "fg" | "bg" | "disown" | "umask"
-            | "ulimit" | "shopt" | "let" | "times" | "hash" | "true" | "false" | ":" | "enable" | "bind"
-            | "complete" | "compgen" | "unalias" | "dirs" => {}
+            | "ulimit" | "shopt" | "let" | "times" | "true" | "false" | ":" | "enable" | "unalias"
+            | "dirs" => {}
+            "hash" | "bind" | "complete" | "compgen" | "fc" => self.later_command(env, call),
             "pwd" => return Some(format!("{}\n", env.cwd.first().map_or("", String::as_str))),
             _ => return None,
         }
         Some(String::new())
+    }
+
+    /// Builtins that keep a command for later: completions, keys, remembered paths.
+    fn later_command(&mut self, env: &mut Env, call: &Call<'_>) {
+        let spec = match call.name {
+            "bind" => Spec::new("xfqrum", ""),
+            "hash" => Spec::new("p", ""),
+            "fc" => Spec::new("e", ""),
+            _ => Spec::new("oAGWFCXPS", ""),
+        };
+        let opts = spec.read(call.args);
+        if let ("hash", Some(path), Some(name)) = (call.name, opts.value("p"), opts.operands.first()) {
+            Rc::make_mut(&mut env.aliases).insert(name.clone(), path.to_owned());
+            return;
+        }
+        let code = match call.name {
+            "bind" => opts.value("x").and_then(|key| key.rsplit_once("\":").map(|(_, code)| code)),
+            "fc" => opts.value("e"),
+            _ => opts.value("C"),
+        };
+        if let Some(code) = code {
+            let mut inner = env.clone();
+            self.deeper(|checker| checker.shell_code(&mut inner, code, None));
+        }
     }
 
     fn cd(&mut self, env: &mut Env, args: &[String]) {
@@ -251,6 +321,19 @@ impl Checker<'_> {
 
     fn declare(&mut self, env: &mut Env, call: &Call<'_>) {
         let args = call.args;
+        let exports = match call.name {
+            "export" => args.first().is_some_and(|arg| arg == "-f"),
+            _ => {
+                args.first().is_some_and(|arg| arg.starts_with('-') && arg.contains('f') && arg.contains('x'))
+            }
+        };
+        if exports {
+            for name in args {
+                if let Some(body) = env.functions.get(name).map(Rc::clone) {
+                    Rc::make_mut(&mut env.exported).insert(name.clone(), body);
+                }
+            }
+        }
         // With `export` it means something else.
         let refers =
             call.name != "export" && args.iter().any(|arg| arg.starts_with('-') && arg.contains('n'));
@@ -303,7 +386,13 @@ impl Checker<'_> {
         };
         if call.name != "read" || opts.has("a") {
             let name = opts.value("a").map(str::to_owned).or_else(|| opts.operands.first().cloned());
-            let items = line.lines().map(str::to_owned).take(64).collect();
+            let items = if call.name == "read" {
+                let separators = super::expand::separators(env);
+                let words = line.lines().next().unwrap_or_default().split(|c| separators.contains(c));
+                words.filter(|word| !word.is_empty()).map(str::to_owned).take(64).collect()
+            } else {
+                line.lines().map(str::to_owned).take(64).collect()
+            };
             env.set(&name.unwrap_or_else(|| "MAPFILE".to_owned()), Var::Array(items));
             return;
         }

@@ -26,8 +26,12 @@ pub(crate) struct Env {
     pub(crate) vars: Rc<HashMap<String, Var>>,
     pub(crate) functions: Rc<HashMap<String, Rc<Command>>>,
     pub(crate) aliases: Rc<HashMap<String, String>>,
+    /// Functions that shells below see.
+    pub(crate) exported: Rc<HashMap<String, Rc<Command>>>,
     /// Contents of files that the line has written, by absolute path.
     pub(crate) files: Rc<HashMap<String, String>>,
+    /// How many of these are whole directories.
+    pub(crate) trees: u32,
     /// What a descriptor that the shell opened reads.
     pub(crate) fds: Rc<HashMap<u32, String>>,
     /// `$1 …`; `None` where a caller outside the line sets them.
@@ -48,8 +52,10 @@ impl Env {
             vars: Rc::default(),
             functions: Rc::default(),
             aliases: Rc::default(),
+            exported: Rc::default(),
             files: Rc::default(),
             fds: Rc::default(),
+            trees: 0,
             args: None,
             cwd: vec![cwd.to_owned()],
             previous: Vec::new(),
@@ -77,6 +83,30 @@ impl Env {
 
     pub(crate) fn set_text(&mut self, name: &str, value: impl Into<String>) {
         self.set(name, Var::Scalar(vec![value.into()]));
+    }
+
+    /// What the line has put into a file or a descriptor.
+    pub(crate) fn file(&self, path: &str) -> Option<&String> {
+        self.files.get(path).or_else(|| self.fetched(path)).or_else(|| {
+            let fd = path.strip_prefix("/dev/fd/").or_else(|| path.strip_prefix("/proc/self/fd/"))?;
+            self.fds.get(&fd.parse().ok()?)
+        })
+    }
+
+    /// Whether a path is in a directory that came from the network as a whole.
+    fn fetched(&self, path: &str) -> Option<&String> {
+        if self.trees == 0 {
+            return None;
+        }
+        let mut ends = path.char_indices().filter(|(_, c)| *c == '/').map(|(at, _)| at + 1);
+        ends.find_map(|end| self.files.get(path.get(..end)?))
+    }
+
+    /// Remembers a directory that came from the network as a whole.
+    pub(crate) fn write_tree(&mut self, path: &str) {
+        self.trees += 1;
+        let path = format!("{}/", path.trim_end_matches('/'));
+        self.write_file(&path, &crate::mark::RUN.to_string(), false);
     }
 
     pub(crate) fn write_file(&mut self, path: &str, content: &str, append: bool) {
@@ -130,6 +160,7 @@ impl Env {
                 Rc::make_mut(mine).extend(theirs.iter().map(|(name, text)| (name.clone(), text.clone())));
             }
         }
+        self.trees = self.trees.max(other.trees);
         self.exits_on_error &= other.exits_on_error;
     }
 

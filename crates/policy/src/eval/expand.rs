@@ -245,6 +245,7 @@ impl Checker<'_> {
 
     fn arith(&mut self, env: &mut Env, parts: &[Part]) -> String {
         let text = self.text(env, parts, Context::Value).into_iter().next().unwrap_or_default();
+        self.arithmetic(env, &text, 0);
         match super::arith::integer(&text) {
             Some(value) => value.to_string(),
             None => RUN.to_string(),

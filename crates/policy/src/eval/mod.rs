@@ -7,6 +7,7 @@ pub(crate) mod env;
 mod expand;
 mod param;
 mod redirect;
+mod subscript;
 mod walk;
 
 pub(crate) use redirect::is_socket;

@@ -132,6 +132,7 @@ impl Checker<'_> {
                     _ => UNSET.to_string(),
                 }
             }
+            name if mark::is_secret_name(name) => mark::TOKEN.to_string(),
             _ => UNSET.to_string(),
         };
         vec![Value::Text(value)]
@@ -139,6 +140,7 @@ impl Checker<'_> {
 
     fn element(&mut self, env: &mut Env, name: &str, index: &[Part]) -> Vec<Value> {
         let key = self.text(env, index, Context::Value).into_iter().next().unwrap_or_default();
+        self.arithmetic(env, &key, 0);
         let unset = || vec![Value::Text(UNSET.to_string())];
         match (env.vars.get(env.named(name)), key.as_str()) {
             (Some(Var::Array(items)), "@" | "*") => {

@@ -27,6 +27,7 @@ impl Checker<'_> {
             return self.kind(env, &command.kind, stdin);
         }
         let (mut input, mut sink) = (None, Sink::Inherited);
+        let fds = Rc::clone(&env.fds);
         let mut sockets = false;
         for redirect in &command.redirects {
             sockets |= self.one(env, redirect, &mut input, &mut sink);
@@ -39,6 +40,9 @@ impl Checker<'_> {
             return String::new();
         }
         let out = self.kind(env, &command.kind, input.as_deref().or(stdin));
+        if !keeps_descriptors(&command.kind) {
+            env.fds = fds;
+        }
         match sink {
             Sink::Inherited => out,
             Sink::Elsewhere => String::new(),
@@ -75,21 +79,22 @@ impl Checker<'_> {
             Target::Word(word) => word,
             Target::Doc(cell) => {
                 let text = cell.get().map(|word| self.value(env, word)).unwrap_or_default();
-                *input = Some(text.into_iter().next().unwrap_or_default());
+                feed(env, redirect.fd, text.into_iter().next().unwrap_or_default(), input);
                 return false;
             }
         };
         if redirect.op == RedirectOp::HereString {
             let mut text = self.value(env, word).into_iter().next().unwrap_or_default();
             text.push('\n');
-            *input = Some(text);
+            feed(env, redirect.fd, text, input);
             return false;
         }
         let paths: Vec<String> = self.words(env, std::slice::from_ref(word)).into_iter().flatten().collect();
         let socket = paths.iter().any(|path| is_socket(path));
         match redirect.op {
             RedirectOp::Read => {
-                *input = paths.first().map(|path| self.read(env, path));
+                let text = paths.first().map(|path| self.read(env, path));
+                feed(env, redirect.fd, text.unwrap_or_default(), input);
             }
             RedirectOp::ReadWrite => {
                 let fd = redirect.fd.unwrap_or(0);
@@ -163,7 +168,7 @@ impl Checker<'_> {
         }
         let mut text = String::new();
         for full in self.absolute(env, path) {
-            if let Some(known) = env.files.get(&full) {
+            if let Some(known) = env.file(&full) {
                 text.push_str(known);
                 continue;
             }
@@ -184,6 +189,22 @@ impl Checker<'_> {
         }
         text
     }
+}
+
+/// Text that a command reads as its input, or as a numbered descriptor.
+fn feed(env: &mut Env, fd: Option<u32>, text: String, input: &mut Option<String>) {
+    match fd {
+        None | Some(0) => *input = Some(text),
+        Some(fd) => {
+            Rc::make_mut(&mut env.fds).insert(fd, text);
+        }
+    }
+}
+
+/// `exec` without a command redirects the shell itself.
+fn keeps_descriptors(kind: &Kind) -> bool {
+    matches!(kind, Kind::Simple(simple)
+        if simple.words.len() == 1 && simple.words.iter().all(|word| word.bare() == Some("exec")))
 }
 
 fn is_descriptor(word: &str) -> bool {

@@ -7,6 +7,8 @@ use super::env::{ALTERNATIVES_MAX, Env, Var};
 use crate::ast::{Command, Item, Kind, Link, Mode, Pipeline, Script, Simple, Word};
 use crate::mark::{self, RUN, UNSET};
 
+/// Stand for the descriptors of a coprocess, whose numbers only bash knows.
+const COPROC_FDS: [u32; 2] = [1063, 1060];
 /// What a command costs, in words.
 const COMMAND_COST: u32 = 8;
 
@@ -103,7 +105,7 @@ impl Checker<'_> {
             }
             Kind::For { name, words, body } => self.for_loop(env, name, words.as_deref(), (body, stdin)),
             Kind::ForArith { header, body } => {
-                self.value(env, header);
+                self.arithmetic_word(env, header);
                 let endless = header
                     .parts
                     .iter()
@@ -137,15 +139,20 @@ impl Checker<'_> {
                 self.define(env, name, body);
                 String::new()
             }
-            Kind::Coproc(command) => self.command(&mut env.clone(), command, None),
+            Kind::Coproc(command) => {
+                let out = self.command(&mut env.clone(), command, Some(&RUN.to_string()));
+                env.set("COPROC", Var::Array(COPROC_FDS.iter().map(u32::to_string).collect()));
+                for fd in COPROC_FDS {
+                    Rc::make_mut(&mut env.fds).insert(fd, out.clone());
+                }
+                String::new()
+            }
             Kind::Arith(word) => {
-                self.value(env, word);
+                self.arithmetic_word(env, word);
                 String::new()
             }
             Kind::Test(words) => {
-                for word in words {
-                    self.value(env, word);
-                }
+                self.test(env, words);
                 String::new()
             }
         }

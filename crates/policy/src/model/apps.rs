@@ -29,9 +29,33 @@ impl Checker<'_> {
                 self.suffix(env, call);
             }
             "man" | "less" | "git-shell" => self.option_code(env, call, "P pager H html"),
-            "vagrant" | "ansible" => self.option_code(env, call, "a args c command"),
+            "vagrant" => self.option_code(env, call, "a args c command"),
             "osascript" => {}
             "gdb" | "lldb" => self.debugger(env, call),
+            "chpasswd" => {
+                if call
+                    .stdin
+                    .is_some_and(|text| text.lines().any(|line| line.trim_start().starts_with("root:")))
+                {
+                    self.report("sys.root-account", "a password for root");
+                }
+            }
+            "mount" => self.mount(env, call),
+            "rails" | "rake" | "pry" => self.ruby_tools(env, call),
+            "cmake" => self.cmake(env, call),
+            "coreutils" => {
+                let program = call.args.iter().find_map(|arg| arg.strip_prefix("--coreutils-prog="));
+                let argv: Vec<String> =
+                    program.map(str::to_owned).into_iter().chain(call.args.iter().skip(1).cloned()).collect();
+                self.inner(env, &argv, call);
+            }
+            "gcc" | "g++" | "cc" | "c++" | "clang" | "clang++" | "gfortran" => {
+                let at = call.args.iter().position(|arg| arg == "-wrapper");
+                if let Some(words) = at.and_then(|at| call.args.get(at + 1)) {
+                    let argv: Vec<String> = words.split(',').map(str::to_owned).collect();
+                    self.inner(env, &argv, call);
+                }
+            }
             "redis-cli" => self.redis(call),
             "ssh-keygen" => {
                 if let Some(path) = Spec::new("fbtCNPmIDnOsVYzrEGMRSTaJjKWZ", "").read(call.args).value("f") {
@@ -72,13 +96,13 @@ impl Checker<'_> {
         let opts = Spec::new("fCjIEol", "file makefile directory jobs eval").read(call.args);
         let code = match opts.value("f file makefile") {
             Some("-" | "/dev/stdin") => call.stdin.map(str::to_owned),
-            Some(file) => self.absolute(env, file).iter().find_map(|full| env.files.get(full).cloned()),
-            None => ["Makefile", "makefile", "GNUmakefile"].iter().find_map(|name| {
-                let full = self.absolute(env, name);
-                full.iter().find_map(|path| env.files.get(path).cloned())
-            }),
+            Some(file) => self.content(env, file),
+            None => ["Makefile", "makefile", "GNUmakefile"].iter().find_map(|name| self.content(env, name)),
         };
-        if let Some(code) = code.filter(|code| self.may_run(code)) {
+        // A makefile that exists already, or came with its repository, is like any other program.
+        if let Some(code) = code.filter(|code| code.contains(NET) || !crate::mark::is_opaque(code))
+            && self.may_run(&code)
+        {
             for line in code.replace("\\\n", " ").lines() {
                 let recipe =
                     line.strip_prefix('\t').or_else(|| line.split_once(';').map(|(_, recipe)| recipe));
@@ -101,6 +125,9 @@ impl Checker<'_> {
     }
 
     fn scheduled(&mut self, env: &mut Env, call: &Call<'_>) {
+        if call.args.iter().any(|arg| matches!(arg.as_str(), "-l" | "-c" | "-V")) {
+            return;
+        }
         match call.stdin {
             Some(code) => self.run_code(env, code),
             None => self.report("sys.schedule", ""),
@@ -117,9 +144,7 @@ impl Checker<'_> {
             return self.report("sys.schedule", "");
         }
         let text = match opts.operands.first() {
-            Some(file) if file != "-" => {
-                self.absolute(env, file).iter().find_map(|full| env.files.get(full).cloned())
-            }
+            Some(file) if file != "-" => self.content(env, file),
             _ => call.stdin.map(str::to_owned),
         };
         for line in text.iter().flat_map(|text| text.lines()) {
@@ -136,6 +161,24 @@ impl Checker<'_> {
         self.report("sys.schedule", "");
     }
 
+    /// What is mounted over a directory of the system replaces it.
+    fn mount(&mut self, env: &mut Env, call: &Call<'_>) {
+        let opts = Spec::new("otLUOT", "options types source target").read(call.args);
+        let binds =
+            opts.has("B R bind rbind move M") || opts.value("o options").is_some_and(|o| o.contains("bind"));
+        let overlays = matches!(opts.value("t types"), Some("overlay" | "tmpfs"));
+        if let Some(target) = opts.operands.last().filter(|_| (binds || overlays) && opts.operands.len() > 1)
+        {
+            for full in self.absolute(env, target) {
+                let system = ["/etc", "/usr", "/bin", "/sbin", "/lib", "/boot"];
+                let over = |dir: &&str| full == **dir || full.starts_with(&format!("{dir}/"));
+                if full == "/" || system.iter().any(over) {
+                    self.report("fs.write.system", &full);
+                }
+            }
+        }
+    }
+
     fn debugger(&mut self, env: &mut Env, call: &Call<'_>) {
         let mut args = call.args.iter();
         while let Some(arg) = args.next() {
@@ -148,12 +191,53 @@ impl Checker<'_> {
                 "-ex" | "-iex" | "-o" | "-O" | "--eval-command" | "-eval-command" => args.next(),
                 _ => None,
             };
-            let shell =
-                command.and_then(|text| text.strip_prefix('!').or_else(|| text.strip_prefix("shell ")));
-            if let Some(code) = shell {
-                self.run_code(env, code);
+            if let Some(command) = command {
+                self.debugger_command(env, command);
             }
         }
+    }
+
+    fn debugger_command(&mut self, env: &mut Env, command: &str) {
+        let shell = ["!", "shell ", "platform shell ", "pipe "];
+        if let Some(code) = shell.iter().find_map(|prefix| command.strip_prefix(prefix)) {
+            self.run_code(env, code);
+        }
+        let script = ["python ", "py ", "script ", "python-interactive "];
+        if let Some(code) = script.iter().find_map(|prefix| command.strip_prefix(prefix)) {
+            self.foreign(env, code, super::lang::Language::Python);
+        }
+    }
+
+    /// `rails runner CODE`, `rake -e CODE`.
+    fn ruby_tools(&mut self, env: &mut Env, call: &Call<'_>) {
+        let runner = matches!(call.args.first().map(String::as_str), Some("runner" | "r"));
+        let opts = Spec::new("eEpI", "execute execute-continue execute-print environment").read(call.args);
+        let coded = opts.values("e E p execute execute-continue execute-print").filter(|_| !runner);
+        let code = coded.map(str::to_owned).chain(opts.operands.get(1).filter(|_| runner).cloned());
+        for code in code.collect::<Vec<_>>() {
+            self.foreign(env, &code, super::lang::Language::Ruby);
+        }
+    }
+
+    /// `cmake -E`: the tools of a system under other names.
+    fn cmake(&mut self, env: &mut Env, call: &Call<'_>) {
+        let Some([flag, tool, rest @ ..]) = call.args.get(..) else { return };
+        if flag != "-E" {
+            return;
+        }
+        let program: &[&str] = match tool.as_str() {
+            "rm" | "remove" | "remove_directory" => &["rm", "-rf"],
+            "copy" | "copy_directory" | "copy_if_different" => &["cp", "-r"],
+            "rename" => &["mv"],
+            "create_symlink" => &["ln", "-s"],
+            "env" => &["env"],
+            "time" => &["time"],
+            "chdir" => &["env", "-C"],
+            _ => return,
+        };
+        let argv: Vec<String> =
+            program.iter().map(|word| (*word).to_owned()).chain(rest.iter().cloned()).collect();
+        self.inner(env, &argv, call);
     }
 
     fn powershell(&mut self, call: &Call<'_>) {

@@ -14,6 +14,7 @@ impl Checker<'_> {
             commands.extend(script.lines().map(str::to_owned));
         }
         for command in commands {
+            self.ex_script(env, &command);
             if let Some(code) = ex_shell(&command) {
                 self.run_code(env, &code);
             }
@@ -28,8 +29,32 @@ impl Checker<'_> {
         }
     }
 
+    /// Commands of ex in another language, and its own way to delete.
+    fn ex_script(&mut self, env: &mut Env, command: &str) {
+        let command = command.trim_start_matches([':', ' ']);
+        let languages = [
+            ("lua ", Language::Lua),
+            ("py ", Language::Python),
+            ("py3 ", Language::Python),
+            ("python ", Language::Python),
+            ("python3 ", Language::Python),
+            ("ruby ", Language::Ruby),
+            ("perl ", Language::Perl),
+            ("tcl ", Language::Tcl),
+        ];
+        for (prefix, language) in languages {
+            if let Some(code) = command.strip_prefix(prefix) {
+                self.foreign(env, code, language);
+            }
+        }
+        if command.starts_with("call delete(") {
+            self.foreign(env, &command.replacen("call delete(", "rmtree(", 1), Language::Other);
+        }
+    }
+
     pub(super) fn emacs(&mut self, env: &mut Env, call: &Call<'_>) {
-        let opts = Spec::new("lfe", "eval execute load funcall script").read(call.args);
+        let args: Vec<String> = call.args.iter().map(|arg| double_dash(arg)).collect();
+        let opts = Spec::new("lfe", "eval execute load funcall script").read(&args);
         for code in opts.values("eval execute e").map(str::to_owned).collect::<Vec<_>>() {
             self.foreign(env, &code, Language::Other);
         }
@@ -44,6 +69,13 @@ impl Checker<'_> {
                 let code = text.replace("\\n", "\n").replace("^M", "\n").replace("\\015", "\n");
                 self.run_code(env, code.trim());
             }
+            return;
+        }
+        let named = words.iter().position(|word| word == "-t").and_then(|at| words.get(at + 1));
+        let own = words.iter().any(|word| word == "kill-session")
+            && named
+                .is_some_and(|name| !crate::mark::has_hole(name) && !words.iter().any(|word| word == "-a"));
+        if own {
             return;
         }
         if words.iter().any(|word| matches!(word.as_str(), "kill-server" | "kill-session" | "quit")) {
@@ -75,6 +107,12 @@ impl Checker<'_> {
             }
         }
     }
+}
+
+/// Options that are long with one dash, as those of emacs and erl.
+pub(super) fn double_dash(arg: &str) -> String {
+    let long = arg.starts_with('-') && !arg.starts_with("--") && arg.len() > 2;
+    if long { format!("-{arg}") } else { arg.to_owned() }
 }
 
 /// The shell command in a command of ex: `:!x`, `:r !x`, `:%!x`, `:terminal x`, `:call system('x')`.

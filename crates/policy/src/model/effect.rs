@@ -80,6 +80,13 @@ impl Checker<'_> {
                 }
             }
             Effect::Send { data, to } => {
+                let local = is_local(&to);
+                if data.contains(mark::TOKEN) && !local && !data.contains([SECRET, DOTENV]) {
+                    // The whole of what is sent, or in the clear: that is nobody's login.
+                    let plain = mark::is_opaque(&data) || to.starts_with("http://") || !to.contains("://");
+                    let cap = if plain { Decision::Deny } else { Decision::Ask };
+                    self.capped(cap, |checker| checker.report("secret.send", &to));
+                }
                 if data.contains([SECRET, DOTENV]) {
                     self.report("secret.send", &to);
                 } else if data.contains(mark::SYSTEM) {
@@ -144,6 +151,9 @@ impl Checker<'_> {
             return self
                 .capped(if certain { Decision::Deny } else { Decision::Ask }, |c| c.report(rule, path));
         }
+        if how == How::Append && path.ends_with("/.ssh/known_hosts") && zone == Zone::HomeInner {
+            return;
+        }
         if paths::is_startup(path, self.ctx) && !matches!(zone, Zone::Inside) {
             return self.report("fs.write.startup", path);
         }
@@ -179,7 +189,13 @@ impl Checker<'_> {
         let worst = self.probe(|checker| {
             checker.shell_code(&mut inner, content, None);
         });
-        if worst == Decision::Deny {
+        // What starts with every session and is where anyone can put it is a way in.
+        let words = content.split(|c: char| c.is_whitespace() || matches!(c, ';' | '&' | '|' | '\'' | '"'));
+        let planted = content.split_whitespace().count() > 0
+            && !content.contains(" cd ")
+            && words.into_iter().any(|word| word.starts_with('/') && self.is_temp(word))
+            && runs_temp(content);
+        if worst == Decision::Deny || planted {
             self.report("exec.later", "");
         }
     }
@@ -217,8 +233,33 @@ impl Checker<'_> {
     }
 }
 
+/// Whether a line of `content` starts a program or script with an absolute path in a temporary directory.
+fn runs_temp(content: &str) -> bool {
+    const RUNNERS: &[&str] = &[
+        "sh", "bash", "zsh", "source", ".", "exec", "nohup", "python3", "python", "perl", "eval", "&&", "||",
+    ];
+    content.lines().any(|line| {
+        let words: Vec<&str> = line.split([' ', '\t', ';', '(']).filter(|word| !word.is_empty()).collect();
+        words.iter().enumerate().any(|(at, word)| {
+            let before = at.checked_sub(1).and_then(|i| words.get(i));
+            word.starts_with('/')
+                && !word.contains('=')
+                && ["/tmp/", "/var/tmp/", "/dev/shm/"].iter().any(|dir| word.starts_with(dir))
+                && before.is_none_or(|word| RUNNERS.contains(word))
+        })
+    })
+}
+
 fn is_deep(path: &str) -> bool {
     path.matches('/').count() > 3 && ["/usr/", "/etc/", "/lib"].iter().any(|dir| path.starts_with(dir))
+}
+
+/// Whether an address is of this machine.
+fn is_local(to: &str) -> bool {
+    let host = to.split_once("://").map_or(to, |(_, rest)| rest);
+    ["localhost", "127.0.0.1", "[::1]", "0.0.0.0", "host.docker.internal"]
+        .iter()
+        .any(|local| host.starts_with(local))
 }
 
 fn is_temp_itself(path: &str, ctx: &crate::context::Context) -> bool {

@@ -27,6 +27,16 @@ impl Checker<'_> {
             "socat" => self.socat(env, call),
             "scp" | "sftp" | "rcp" | "ftp" | "lftp" | "tftp" => self.copy_over(env, call),
             "rclone" | "s3cmd" | "gsutil" | "aws" | "gcloud" | "az" | "mc" => self.bucket(env, call)?,
+            "gh" | "glab" | "gist" | "croc" | "wormhole" | "ffsend" | "ipfs" | "transfer" | "pastebinit"
+            | "termbin" => {
+                self.upload(env, call);
+                return None;
+            }
+            "pip" | "pip3" | "npm" | "pnpm" | "yarn" | "npx" | "bunx" | "pnpx" | "uvx" | "pipx" | "gem"
+            | "deno" | "bun" => {
+                self.packages(call);
+                return None;
+            }
             "mail" | "mailx" | "sendmail" | "mutt" | "msmtp" | "swaks" => self.mail(env, call),
             "dig" | "nslookup" | "host" | "ping" | "whois" | "drill" => {
                 self.send(env, &call.args.join(" "), call.name);
@@ -68,7 +78,9 @@ impl Checker<'_> {
                 // A header with a token is how one logs in; a key of the user's is not a token.
                 let login = matches!(name, "H header" | "u user" | "b cookie") && file.is_none();
                 if !login || sent.contains(SECRET) {
-                    self.send(env, &sent, "curl");
+                    let to =
+                        opts.operands.first().or(call.args.last()).map_or("curl", String::as_str).to_owned();
+                    self.send(env, &sent, &to);
                 }
             }
         }
@@ -81,7 +93,15 @@ impl Checker<'_> {
             self.send(env, &data, "curl");
         }
         if let Some(file) = opts.value("K config").map(str::to_owned) {
+            let text = match file.as_str() {
+                "-" => call.stdin.map(str::to_owned),
+                file => self.content(env, file),
+            };
             self.effect(env, Effect::Read { path: file });
+            let args = text.as_deref().map(config_options).unwrap_or_default();
+            if !args.is_empty() {
+                self.curl(env, &Call { args: &args, stdin: None, ..*call });
+            }
         }
         let fetched = self.fetched_urls(env, &opts.operands);
         let files: Vec<String> = opts.values("o output").map(str::to_owned).collect();
@@ -120,7 +140,12 @@ impl Checker<'_> {
     }
 
     fn wget(&mut self, env: &mut Env, call: &Call<'_>) -> String {
-        let opts = WGET.read(call.args);
+        let saves = matches!(call.name, "aria2c" | "axel");
+        let opts = if saves {
+            Spec::new("odxsjkni", "out output dir split").read(call.args)
+        } else {
+            WGET.read(call.args)
+        };
         for value in opts.values("post-data body-data").map(str::to_owned).collect::<Vec<_>>() {
             self.send(env, &value, "wget");
         }
@@ -130,6 +155,11 @@ impl Checker<'_> {
             self.send(env, &data, "wget");
         }
         self.fetched_urls(env, &opts.operands);
+        if let Some(name) = opts.value("o out output").filter(|_| saves) {
+            let dir = opts.value("d dir").map_or(String::new(), |dir| format!("{dir}/"));
+            self.output_file(env, &format!("{dir}{name}"), &NET.to_string(), How::Replace);
+            return RUN.to_string();
+        }
         let Some(file) = opts.value("O output-document").map(str::to_owned) else {
             let dir = opts.value("P directory-prefix d dir").unwrap_or_default().to_owned();
             self.downloads(env, &opts.operands, &dir);
@@ -202,6 +232,7 @@ impl Checker<'_> {
 
     fn copy_over(&mut self, env: &mut Env, call: &Call<'_>) -> String {
         let opts = Spec::new("cFiJloPSDX", "").read(call.args);
+        self.ssh_options(env, &opts);
         let remote = |path: &str| {
             path.contains("://") || path.split('/').next().is_some_and(|host| host.contains(':'))
         };
@@ -214,8 +245,11 @@ impl Checker<'_> {
                     self.send(env, &text, target);
                 }
             }
-            if !remote(target) {
-                self.output_file(env, &target.clone(), &NET.to_string(), How::Replace);
+            for source in sources.iter().filter(|source| remote(source) && !remote(target)) {
+                let name = source.rsplit(['/', ':']).next().unwrap_or_default();
+                let inside = target.ends_with('/') || matches!(target.as_str(), "." | ".." | "/tmp" | "~");
+                let path = if inside { format!("{target}/{name}") } else { target.clone() };
+                self.output_file(env, &path, &NET.to_string(), How::Replace);
             }
             return String::new();
         }
@@ -250,6 +284,38 @@ impl Checker<'_> {
         None
     }
 
+    /// Programs that put a file where others can read it.
+    fn upload(&mut self, env: &mut Env, call: &Call<'_>) {
+        let verbs = ["gist", "release", "snippet", "send", "add", "upload"];
+        let uploads = !matches!(call.name, "gh" | "glab" | "ipfs")
+            || call.args.iter().take(2).any(|word| verbs.contains(&word.as_str()));
+        if uploads {
+            self.sent_words(env, call);
+            if let Some(data) = call.stdin.filter(|data| data.contains(SECRET)) {
+                self.send(env, data, call.name);
+            }
+        }
+    }
+
+    /// Packages by address: run at once, or when they are installed.
+    fn packages(&mut self, call: &Call<'_>) {
+        let address = |word: &&String| {
+            word.starts_with("http://") || word.starts_with("https://") || word.starts_with("git+http")
+        };
+        let Some(url) = call.args.iter().find(address) else { return };
+        let verb = call.args.iter().find(|word| !word.starts_with('-')).map_or("", String::as_str);
+        let runs = matches!(call.name, "npx" | "bunx" | "pnpx" | "uvx")
+            || (matches!(call.name, "deno" | "bun" | "pipx")
+                && matches!(verb, "run" | "x" | "serve" | "test"))
+            || verb == "dlx";
+        let archive = [".tgz", ".tar.gz", ".zip", ".whl", ".tar"].iter().any(|end| url.ends_with(end));
+        if runs {
+            self.report("exec.remote", url);
+        } else if matches!(verb, "install" | "i" | "add") && archive && !url.starts_with("git+") {
+            self.report("exec.opaque", url);
+        }
+    }
+
     fn mail(&mut self, env: &mut Env, call: &Call<'_>) -> String {
         if let Some(data) = call.stdin {
             self.send(env, data, call.name);
@@ -257,4 +323,19 @@ impl Checker<'_> {
         self.sent_words(env, call);
         String::new()
     }
+}
+
+/// The options that a configuration of curl stands for.
+fn config_options(text: &str) -> Vec<String> {
+    let mut args = Vec::new();
+    for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        let (name, value) = line.split_once(['=', ' ', ':']).unwrap_or((line, ""));
+        let name = name.trim().trim_start_matches('-');
+        args.push(if name.len() == 1 { format!("-{name}") } else { format!("--{name}") });
+        let value = value.trim_start_matches(['=', ' ', ':']).trim().trim_matches('"');
+        if !value.is_empty() {
+            args.push(value.to_owned());
+        }
+    }
+    args
 }

@@ -121,7 +121,7 @@ impl Checker<'_> {
 
     /// One file goes to `target`, or into it.
     fn copied_to(&mut self, env: &mut Env, source: &str, target: &str, opts: &Opts) {
-        let known = self.absolute(env, source).iter().find_map(|full| env.files.get(full).cloned());
+        let known = self.content(env, source);
         let many = opts.operands.len() > 2 || target.ends_with('/') || opts.has("t target-directory");
         let name = source.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
         let path =
@@ -132,6 +132,9 @@ impl Checker<'_> {
         let how = if mark::has_hole(source) || mark::has_glob(source) { How::Create } else { How::Copy };
         let content = known.or_else(|| {
             let full = self.absolute(env, source).into_iter().next()?;
+            if let Some(name) = program_name(&full) {
+                return Some(format!("{}{name}", mark::PROGRAM));
+            }
             let secret = crate::paths::is_secret(&full, self.ctx);
             let own = crate::paths::is_dotenv(&full, self.ctx);
             secret.then(|| if own { mark::DOTENV } else { mark::SECRET }.to_string())
@@ -201,6 +204,13 @@ impl Checker<'_> {
         self.output_file(env, path, &input, How::Replace);
         String::new()
     }
+}
+
+/// The program that a path of the system names.
+fn program_name(path: &str) -> Option<&str> {
+    let (dir, name) = path.rsplit_once('/')?;
+    let programs = dir.ends_with("/bin") || dir.ends_with("/sbin");
+    (programs && !dir.starts_with("/home") && !mark::has_hole(name) && !mark::has_glob(name)).then_some(name)
 }
 
 fn opts_recursive(call: &Call<'_>) -> bool {

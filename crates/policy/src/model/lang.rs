@@ -5,7 +5,7 @@ use super::sinks::{self, Sink};
 use super::{Call, Spec};
 use crate::eval::Checker;
 use crate::eval::env::Env;
-use crate::mark::{NET, RUN, SECRET};
+use crate::mark::{NET, SECRET};
 
 /// A language whose sinks are known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,13 +31,14 @@ impl Language {
             "python" | "pypy" | "ipython" | "bpython" | "py" | "jython" | "micropython" => Language::Python,
             "node" | "nodejs" | "deno" | "bun" | "ts-node" | "tsx" | "qjs" => Language::JavaScript,
             "ruby" | "irb" | "jruby" => Language::Ruby,
-            "perl" => Language::Perl,
+            "perl" | "raku" => Language::Perl,
             "php" | "php-cgi" => Language::Php,
             "lua" | "luajit" | "texlua" => Language::Lua,
             "awk" | "gawk" | "mawk" | "nawk" | "goawk" => Language::Awk,
             "osascript" | "Rscript" | "R" | "julia" | "groovy" | "elixir" | "scala" | "guile" | "racket"
             | "sbcl" | "ghc" | "runghc" | "ocaml" | "swift" | "erl" | "jshell" | "clojure" | "octave"
-            | "gnuplot" => Language::Other,
+            | "gnuplot" | "iex" | "ghci" | "amm" | "kotlin" | "kotlinc" | "crystal" | "bb" | "clj"
+            | "janet" | "fennel" | "gosh" | "gsi" | "stack" => Language::Other,
             "tclsh" | "expect" | "wish" => Language::Tcl,
             "psql" | "mysql" | "mariadb" | "sqlite" | "mongo" | "mongosh" | "cqlsh" | "clickhouse-client"
             | "sqlcmd" | "sqlplus" | "duckdb" | "cockroach" | "pgcli" | "mycli" | "litecli" | "bq"
@@ -61,7 +62,7 @@ impl Language {
             Language::Lua => ("e", Spec::wrapper("el", "")),
             Language::Awk => ("e source", Spec::wrapper("fFve", "file field-separator assign source")),
             Language::Tcl => ("c", Spec::wrapper("cf", "")),
-            Language::Other => ("e c eval", Spec::wrapper("ecl", "eval")),
+            Language::Other => ("e c r eval", Spec::wrapper("eclr", "eval expression")),
             Language::Sql => (
                 "c e command execute eval q query Q",
                 Spec::new(
@@ -77,7 +78,13 @@ impl Checker<'_> {
     pub(super) fn language(&mut self, env: &mut Env, call: &Call<'_>, language: Language) -> String {
         let (flags, spec) = language.options();
         // `-ne`, `-pe` and their like: the code is the value of the last letter of a bundle.
-        let opts = spec.read(call.args);
+        let args: Vec<String> = match call.name {
+            "erl" | "scala" | "kotlin" => {
+                call.args.iter().map(|arg| super::editors::double_dash(arg)).collect()
+            }
+            _ => call.args.to_vec(),
+        };
+        let opts = spec.read(&args);
         let codes: Vec<String> = opts.values(flags).map(str::to_owned).collect();
         if language == Language::Sql {
             return self.database(env, call, &codes, &opts.operands);
@@ -89,19 +96,40 @@ impl Checker<'_> {
                 self.deeper(|checker| checker.foreign(env, code, language));
             }
             self.edited_in_place(env, language, &opts);
+            self.fed_deletions(env, call, &codes, &opts);
             return call.derived();
         }
         if language == Language::Python && opts.has("m") {
             return call.derived();
         }
         if language == Language::Awk {
+            for file in opts.values("f file").map(str::to_owned).collect::<Vec<_>>() {
+                self.program_text(env, call, &file, |checker, env, code| {
+                    checker.foreign(env, code, language);
+                });
+            }
             if let Some(code) = opts.operands.first().filter(|_| !opts.has("f file")) {
                 self.deeper(|checker| checker.foreign(env, code, language));
             }
             let text = self.inputs(env, opts.operands.get(1..).unwrap_or_default(), call.stdin);
-            return format!("{}{RUN}", crate::mark::taint(&text));
+            return super::text::reworded(&text);
         }
-        match opts.operands.first() {
+        let runs = matches!(call.name, "deno" | "bun")
+            && opts
+                .operands
+                .first()
+                .is_some_and(|sub| matches!(sub.as_str(), "run" | "serve" | "test" | "x"));
+        let file = match runs {
+            // Without a permission such code can do nothing.
+            true if call.name == "deno"
+                && !call.args.iter().any(|arg| arg == "-A" || arg.starts_with("--allow")) =>
+            {
+                return call.derived();
+            }
+            true => opts.operands.iter().skip(1).find(|word| !word.starts_with('-')),
+            false => opts.operands.first(),
+        };
+        match file {
             Some(file) if file != "-" && file != "/dev/stdin" => self.foreign_file(env, file, language),
             _ => {
                 if let Some(code) = call.stdin {
@@ -112,13 +140,52 @@ impl Checker<'_> {
         call.derived()
     }
 
+    /// Runs `judge` on the program text that is in a file, or in the input where that is meant.
+    pub(super) fn program_text(
+        &mut self,
+        env: &mut Env,
+        call: &Call<'_>,
+        file: &str,
+        judge: impl FnOnce(&mut Self, &mut Env, &str),
+    ) {
+        let code = match file {
+            "-" | "/dev/stdin" => call.stdin.map(str::to_owned),
+            file => self.content(env, file),
+        };
+        if let Some(code) = code {
+            self.deeper(|checker| judge(checker, env, &code));
+        }
+    }
+
     fn foreign_file(&mut self, env: &mut Env, file: &str, language: Language) {
         let remote = file.contains("://") || file.contains(NET);
         if remote {
             return self.report("exec.remote", file);
         }
-        if let Some(code) = self.absolute(env, file).iter().find_map(|full| env.files.get(full).cloned()) {
+        if let Some(code) = self.content(env, file) {
             self.deeper(|checker| checker.foreign(env, &code, language));
+        }
+    }
+
+    /// `perl -ne unlink`: what is read, or given behind the code, is what is deleted.
+    fn fed_deletions(&mut self, env: &Env, call: &Call<'_>, codes: &[String], opts: &super::opts::Opts) {
+        let deletes = codes
+            .iter()
+            .any(|code| ["unlink", "rmtree", "rm_rf", "remove"].iter().any(|name| code.contains(name)));
+        if !deletes {
+            return;
+        }
+        let read = opts.has("n p")
+            || codes
+                .iter()
+                .any(|code| ["<>", "STDIN", "stdin", "gets"].iter().any(|word| code.contains(word)));
+        let given = codes.iter().any(|code| code.contains("ARGV") || code.contains("argv"));
+        let stdin = call.stdin.filter(|_| read).unwrap_or_default();
+        let lines = stdin.split(['\n', '\0']).map(str::to_owned);
+        let operands = opts.operands.iter().filter(|_| given).cloned();
+        for path in lines.chain(operands).filter(|path| !path.is_empty()).take(64) {
+            let filtered = !crate::mark::has_glob(&path) && crate::mark::has_hole(&path);
+            self.effect(env, Effect::Delete { path, recursive: false, filtered });
         }
     }
 
@@ -144,6 +211,12 @@ impl Checker<'_> {
         }
         if language == Language::Tcl {
             return self.tcl(env, &code);
+        }
+        if language == Language::Python {
+            // IPython runs these lines in a shell.
+            for line in code.lines().filter_map(|line| line.trim_start().strip_prefix('!')) {
+                self.run_code(env, line);
+            }
         }
         let found = sinks::scan(&code, language, &self.ctx.home);
         let sends = found.contains(&Sink::Connects);
@@ -199,6 +272,9 @@ impl Checker<'_> {
             Sink::ReverseShell => self.report("net.shell", ""),
             Sink::RemoteCode => self.report("exec.remote", ""),
             Sink::OpaqueCode => self.report("exec.opaque", ""),
+            Sink::Environment => {
+                self.effect(env, Effect::Send { data: SECRET.to_string(), to: String::new() });
+            }
             Sink::KillAll => self.report("proc.kill-all", ""),
             Sink::Connects | Sink::Code(_) => {}
         }

@@ -2,6 +2,7 @@
 
 mod apps;
 mod archive;
+mod carriers;
 mod container;
 mod editors;
 pub(crate) mod effect;
@@ -112,10 +113,13 @@ impl Checker<'_> {
             {
                 return self.alias(env, &text, args, stdin);
             }
-        } else if let Some(code) =
-            self.absolute(env, program).iter().find_map(|full| env.files.get(full).cloned())
-        {
-            return self.run_file(env, &code, args, stdin);
+        } else if let Some(code) = self.content(env, program) {
+            let Some(original) = code.strip_prefix(mark::PROGRAM) else {
+                return self.run_file(env, &code, args, stdin);
+            };
+            // These ask under which name they were started.
+            let name = if matches!(original, "busybox" | "toybox" | "coreutils") { base } else { original };
+            return self.program(env, &Call { name, args, stdin });
         }
         let script = program.starts_with("/etc/init.d/") || program.starts_with("/etc/rc.d/");
         if script && args.first().is_some_and(|verb| verb != "status") {
@@ -148,6 +152,7 @@ impl Checker<'_> {
         }
         let known = self
             .interpreter(env, call)
+            .or_else(|| self.option_commands(env, call))
             .or_else(|| self.file_program(env, call))
             .or_else(|| self.finder(env, call))
             .or_else(|| self.network(env, call))
@@ -198,7 +203,13 @@ impl Checker<'_> {
     fn suffix_words(&mut self, env: &mut Env, call: &Call<'_>) {
         for (i, word) in call.args.iter().enumerate().take(16) {
             let base = word.rsplit('/').next().unwrap_or_default();
-            let whole_command = word.contains(' ') && i > 0 && is_code_option(call.args.get(i - 1));
+            let attached = word.split_once('=').filter(|(option, _)| is_code_option(option));
+            let whole_command = word.contains(' ')
+                && (attached.is_some()
+                    || i.checked_sub(1)
+                        .and_then(|i| call.args.get(i))
+                        .is_some_and(|word| is_code_option(word)));
+            let code = attached.map_or(word.as_str(), |(_, code)| code);
             let dangerous = DANGEROUS.contains(&base) || base.starts_with("mkfs");
             if !(whole_command || dangerous) {
                 continue;
@@ -207,7 +218,7 @@ impl Checker<'_> {
             let worst = self.probe(|checker| {
                 checker.deeper(|checker| {
                     if whole_command {
-                        checker.shell_code(&mut inner, word, None);
+                        checker.shell_code(&mut inner, code, None);
                     } else {
                         let rest = call.args.get(i + 1..).unwrap_or_default();
                         checker.program(&mut inner, &Call { name: base, args: rest, stdin: None });
@@ -223,10 +234,24 @@ impl Checker<'_> {
 }
 
 /// Options behind which programs take a command line.
-fn is_code_option(word: Option<&String>) -> bool {
-    word.is_some_and(|word| {
-        matches!(word.as_str(), "-c" | "--exec" | "-e" | "-x" | "--run" | "--cmd" | "--shell")
-    })
+fn is_code_option(word: &str) -> bool {
+    matches!(
+        word,
+        "-c" | "--exec"
+            | "-e"
+            | "-x"
+            | "--run"
+            | "--cmd"
+            | "--shell"
+            | "--on-change"
+            | "--post-hook"
+            | "--pre-hook"
+            | "--hook"
+            | "--deploy-hook"
+            | "--renew-hook"
+            | "--rsh"
+            | "--preview"
+    )
 }
 
 /// Programs whose operands are text, whatever they look like.

@@ -4,7 +4,6 @@ use super::effect::{Effect, How};
 use super::{Call, Spec};
 use crate::eval::Checker;
 use crate::eval::env::Env;
-use crate::mark::RUN;
 
 impl Checker<'_> {
     pub(super) fn sed(&mut self, env: &mut Env, call: &Call<'_>) -> String {
@@ -15,24 +14,11 @@ impl Checker<'_> {
         if scripts.is_empty() && !opts.has("f file") && !files.is_empty() {
             scripts.push(files.remove(0));
         }
+        for file in opts.values("f file").map(str::to_owned).collect::<Vec<_>>() {
+            self.program_text(env, call, &file, Self::sed_script);
+        }
         for script in &scripts {
-            for command in script.split([';', '\n', '{', '}']) {
-                let command = command
-                    .trim()
-                    .trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '$' | ',' | '!' | ' '));
-                if let Some(code) = command.strip_prefix("e ") {
-                    self.run_code(env, code);
-                }
-                if let Some(path) = command.strip_prefix("w ") {
-                    self.effect(
-                        env,
-                        Effect::Write { path: path.to_owned(), content: None, how: How::Replace },
-                    );
-                }
-            }
-            if let Some(code) = executed_replacement(script) {
-                self.run_code(env, &code);
-            }
+            self.sed_script(env, script);
         }
         if opts.in_place() {
             for path in files {
@@ -44,9 +30,50 @@ impl Checker<'_> {
         let simple = scripts.iter().try_fold(text.clone(), |text, script| substituted(script, &text));
         match simple {
             Some(text) if !crate::mark::has_hole(&text) => text,
-            _ => format!("{}{RUN}", crate::mark::taint(&text)),
+            _ => super::text::reworded(&text),
         }
     }
+}
+
+impl Checker<'_> {
+    /// What a script of sed runs and writes.
+    fn sed_script(&mut self, env: &mut Env, script: &str) {
+        if !crate::mark::is_opaque(script) && !self.may_run(script) {
+            return;
+        }
+        for command in script.split([';', '\n', '{', '}']) {
+            let command = without_address(command);
+            if let Some(code) = command.strip_prefix("e ") {
+                self.run_code(env, code);
+            }
+            let flagged = substitution(command).map(|(_, _, flags)| flags);
+            let written = match (&flagged, command.strip_prefix(['w', 'W'])) {
+                (Some(flags), _) => flags.split_once('w').map(|(_, path)| path),
+                (None, Some(path)) if path.starts_with([' ', '/', '\t', '.']) => Some(path),
+                _ => None,
+            };
+            if let Some(path) = written.map(str::trim).filter(|path| !path.is_empty()) {
+                self.effect(env, Effect::Write { path: path.to_owned(), content: None, how: How::Replace });
+            }
+        }
+        if let Some(code) = executed_replacement(script) {
+            self.run_code(env, &code);
+        }
+    }
+}
+
+/// A command without the lines that it is for.
+fn without_address(command: &str) -> &str {
+    let skip = |text: &'_ str| -> usize {
+        text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit() || "$,!+~ \t".contains(c)).len()
+    };
+    let mut rest = command.trim();
+    for _ in 0..2 {
+        rest = rest.get(skip(rest)..).unwrap_or_default();
+        let closed = rest.strip_prefix('/').and_then(|inner| inner.split_once('/'));
+        rest = closed.map_or(rest, |(_, after)| after);
+    }
+    rest.get(skip(rest)..).unwrap_or_default()
 }
 
 /// The pieces of `s/a/b/flags`.

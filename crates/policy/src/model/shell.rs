@@ -54,7 +54,7 @@ impl Checker<'_> {
             return String::new();
         }
         let mut inner = env.clone();
-        inner.functions = std::rc::Rc::default();
+        inner.functions = std::rc::Rc::clone(&env.exported);
         let args = |from: usize| Some(std::rc::Rc::new(operands.get(from..).unwrap_or_default().to_vec()));
         if command {
             inner.args = args(2);
@@ -84,7 +84,7 @@ impl Checker<'_> {
         if matches!(file, "/dev/stdin" | "/proc/self/fd/0" | "/dev/fd/0") {
             return stdin.map_or_else(String::new, |code| self.shell_code(env, code, None));
         }
-        let known = self.absolute(env, file).iter().find_map(|full| env.files.get(full).cloned());
+        let known = self.content(env, file);
         match known {
             Some(code) => self.deeper(|checker| checker.shell_code(env, &code, stdin)),
             None if file.contains(NET) => {
@@ -94,6 +94,14 @@ impl Checker<'_> {
             // A file that exists already: its owner has seen it, we cannot.
             None => RUN.to_string(),
         }
+    }
+
+    /// What the line has written to a file.
+    pub(super) fn content(&self, env: &Env, path: &str) -> Option<String> {
+        if env.files.is_empty() && env.fds.is_empty() {
+            return None;
+        }
+        self.absolute(env, path).iter().find_map(|full| env.file(full).cloned())
     }
 
     /// `. file` and `--rcfile`: as a script, in this shell.

@@ -54,6 +54,7 @@ impl Checker<'_> {
             },
             "sed" | "gsed" => self.sed(env, call),
             "openssl" => self.openssl(env, call),
+            "printenv" if args.iter().any(|name| mark::is_secret_name(name)) => mark::TOKEN.to_string(),
             "env" | "printenv" if args.iter().all(|arg| arg.starts_with('-')) => format!("{SECRET}{RUN}"),
             "set" | "export" | "declare" if args.is_empty() => format!("{SECRET}{RUN}"),
             name if PATTERNED.contains(&name) => self.patterned(env, call),
@@ -98,6 +99,7 @@ impl Checker<'_> {
                 each(&opts.operands, |path| self.absolute(env, path).into_iter().next().unwrap_or_default())
             }
             "seq" => sequence(args),
+            "pgrep" | "ps" if own_children(args) => RUN.to_string(),
             "pgrep" | "pidof" | "ps" => format!("{}{RUN}", mark::PIDS),
             "ls" | "dir" | "gls" | "eza" | "exa" => self.listed(env, args),
             "expr" => args.join(" "),
@@ -239,9 +241,16 @@ impl Checker<'_> {
         if opts.has("c q count quiet") {
             return RUN.to_string();
         }
-        let input = self.inputs(env, files, call.stdin);
+        let mut input = self.inputs(env, files, call.stdin);
+        let pattern = opts.operands.first().map_or("", String::as_str);
+        if input.contains(mark::DOTENV) && is_public_name(pattern) {
+            input = input.replace(mark::DOTENV, &RUN.to_string());
+        }
+        if matches!(call.name, "jq" | "yq" | "gojq") && opens_environment(pattern) {
+            return format!("{SECRET}{RUN}");
+        }
         // A filter may leave out any line; what could be left is treated as left.
-        let kept = !input.is_empty() && !mark::has_hole(&input) && !matches!(call.name, "jq" | "yq");
+        let kept = !input.is_empty() && !mark::is_opaque(&input) && !matches!(call.name, "jq" | "yq");
         if kept { input } else { format!("{}{RUN}", mark::taint(&input)) }
     }
 
@@ -265,8 +274,14 @@ impl Checker<'_> {
         if DIGESTS.contains(&call.name) {
             return RUN.to_string();
         }
-        format!("{}{RUN}", mark::taint(&self.inputs(env, &opts.operands, call.stdin)))
+        reworded(&self.inputs(env, &opts.operands, call.stdin))
     }
+}
+
+/// Text that a filter has changed: unknown, and still names below `.` if that is what it was.
+pub(super) fn reworded(text: &str) -> String {
+    let below = !text.is_empty() && text.lines().all(|line| line.starts_with("./"));
+    format!("{}{}{RUN}", if below { "./" } else { "" }, mark::taint(text))
 }
 
 impl Opts {
@@ -274,6 +289,40 @@ impl Opts {
     pub(super) fn in_place(&self) -> bool {
         self.has("i in-place")
     }
+}
+
+/// Whether a pattern finds the lines of one setting that is no secret.
+fn is_public_name(pattern: &str) -> bool {
+    let name = pattern.trim_start_matches('^').trim_end_matches('=');
+    name.len() > 2
+        && name.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_')
+        && name.contains('_')
+        && !mark::is_secret_name(name)
+}
+
+/// Whether a filter of jq prints the environment, or a secret of it.
+fn opens_environment(filter: &str) -> bool {
+    let whole = |name: &str| {
+        filter
+            .split(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '_' | '.' | '$'))
+            .any(|word| word == name)
+    };
+    let named = ["env.", "$ENV."].iter().any(|prefix| {
+        filter.split_once(prefix).is_some_and(|(_, rest)| {
+            let name =
+                rest.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next().unwrap_or_default();
+            mark::is_secret_name(name)
+        })
+    });
+    whole("env") || whole("$ENV") || named
+}
+
+/// Whether processes are looked for by their parent, which is this shell (`$$`) or a child of it (`$!`).
+fn own_children(args: &[String]) -> bool {
+    let opts = Spec::new("Popgstuq", "parent ppid format").read(args);
+    let parent = opts.value("P parent").filter(|_| !opts.has("ppid")).or_else(|| opts.value("ppid"));
+    parent.is_some_and(|pid| mark::is_opaque(pid) && !pid.contains([mark::PARENT, mark::PIDS]))
+        && opts.operands.is_empty()
 }
 
 /// What `which`, `type -p` and `command -v` print: paths that end in the names.

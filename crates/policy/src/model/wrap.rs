@@ -19,6 +19,8 @@ enum Rest {
     Lines,
     /// It follows `--`, or so many operands.
     Dashes(usize),
+    /// It follows the first of these options.
+    After(&'static str),
 }
 
 /// One program that runs another.
@@ -108,7 +110,7 @@ const TABLE: &[Wrapper] = &[
     loose(with(row("split", "abCln", "filter suffix-length bytes line-bytes lines number additional-suffix",
         Rest::Dashes(99)), "filter", "")),
     row("dumb-init tini", "pes", "rewrite", Rest::Argv(0)),
-    row("entr", "", "", Rest::Argv(0)),
+    with(row("entr", "s", "", Rest::Argv(0)), "s", ""),
     with(row("xterm rxvt urxvt konsole alacritty kitty", "T", "title workdir", Rest::Dashes(9)), "", ""),
     row("gnome-terminal", "", "title working-directory geometry profile", Rest::Dashes(9)),
     row("firejail proot bwrap", "", "bind ro-bind dev proc tmpfs chdir", Rest::Argv(0)),
@@ -120,6 +122,14 @@ const TABLE: &[Wrapper] = &[
     row("rye run", "", "", Rest::Argv(1)),
     row("bundle exec", "", "", Rest::Argv(1)),
     row("conda run", "np", "name prefix cwd", Rest::Argv(1)),
+    row("mamba run", "np", "name prefix cwd", Rest::Argv(1)),
+    row("micromamba run", "np", "name prefix cwd", Rest::Argv(1)),
+    row("pixi run", "e", "environment manifest-path", Rest::Argv(1)),
+    row("npm explore", "", "", Rest::Dashes(2)),
+    row("sops exec-env", "", "", Rest::Line(2)),
+    row("sops exec-file", "", "", Rest::Line(2)),
+    row("chamber exec", "", "", Rest::Dashes(2)),
+    row("envconsul envchain foreman", "", "", Rest::Argv(1)),
     row("direnv exec", "", "", Rest::Argv(2)),
     row("rustup run", "", "", Rest::Argv(2)),
     with(row("npm exec", "pc", "package call", Rest::Argv(1)), "c call", ""),
@@ -130,11 +140,15 @@ const TABLE: &[Wrapper] = &[
     row("pyenv exec", "", "", Rest::Argv(1)),
     row("rbenv exec", "", "", Rest::Argv(1)),
     row("op run", "", "env-file", Rest::Dashes(1)),
-    row("doppler run", "pc", "project config", Rest::Dashes(1)),
+    with(row("doppler run", "pc", "project config command", Rest::Dashes(1)), "command", ""),
     row("aws-vault exec", "", "", Rest::Dashes(2)),
     row("dotenv dotenvx infisical", "ef", "env-file", Rest::Dashes(0)),
     loose(with(row("nix-shell", "pIA", "run command packages attr", Rest::Dashes(99)), "run command", "")),
-    row("nix develop", "c", "command", Rest::Dashes(99)),
+    row("nix develop", "", "", Rest::After("-c --command")),
+    row("nix shell", "", "", Rest::After("-c --command")),
+    row("nix run", "", "", Rest::After("--")),
+    row("guix shell", "", "", Rest::After("--")),
+    row("wezterm ghostty foot", "", "", Rest::After("-e --")),
     row("git submodule", "", "", Rest::Line(2)),
     row("git bisect", "", "", Rest::Argv(2)),
     foreign(row("docker exec", "euw", "env env-file user workdir detach-keys", Rest::Argv(2))),
@@ -151,7 +165,15 @@ const TABLE: &[Wrapper] = &[
     foreign(row("lxc exec", "", "cwd env user", Rest::Dashes(2))),
     foreign(row("multipass exec", "d", "working-directory", Rest::Dashes(2))),
     foreign(loose(with(row("vagrant ssh", "c", "command", Rest::Dashes(9)), "c command", ""))),
-    foreign(row("fly ssh", "Ca", "command app", Rest::Dashes(9))),
+    foreign(loose(with(row("fly ssh", "Ca", "command app", Rest::Dashes(9)), "C command", ""))),
+    foreign(loose(with(row("flyctl ssh", "Ca", "command app", Rest::Dashes(9)), "C command", ""))),
+    foreign(loose(with(row("gcloud compute", "", "command project zone", Rest::After("--")), "command", ""))),
+    foreign(loose(with(row("az ssh", "", "", Rest::After("--")), "", ""))),
+    foreign(row("salt salt-ssh", "", "", Rest::Line(2))),
+    foreign(row("pssh pdsh clush parallel-ssh", "hHlwtpoe", "hosts host user timeout par", Rest::Line(0))),
+    foreign(loose(with(row("heroku run", "a", "app", Rest::Line(1)), "", ""))),
+    foreign(loose(with(row("ansible", "ambBcifMpPQTtu", "args module-name inventory user limit", Rest::Dashes(99)),
+        "a args", ""))),
 ];
 
 const CONTAINER_LONG: &str = "add-host attach blkio-weight cap-add cap-drop cgroup-parent cidfile cpu-shares cpus cpuset-cpus detach-keys device dns entrypoint env env-file expose gpus group-add health-cmd hostname ip ipc isolation label link log-driver log-opt mac-address memory mount name network net network-alias pid pids-limit platform publish pull restart runtime security-opt shm-size stop-signal sysctl tmpfs ulimit user userns uts volume volumes-from workdir";
@@ -177,7 +199,7 @@ impl Checker<'_> {
         let (args, used) =
             if two_words { (call.args.get(1..).unwrap_or_default(), 1) } else { (call.args, 0) };
         let opts = wrapper.spec.read(args);
-        if !wrapper.rule.is_empty() {
+        if !wrapper.rule.is_empty() && !only_asks(call, &opts) {
             self.report(wrapper.rule, "");
         }
         if call.name == "env" || call.name == "sudo" {
@@ -267,6 +289,11 @@ impl Checker<'_> {
                 }
                 RUN.to_string()
             }
+            Rest::After(options) => {
+                let at = args.iter().position(|arg| options.split(' ').any(|option| option == arg));
+                let command = at.and_then(|at| args.get(at + 1..)).unwrap_or_default();
+                self.inner(env, command, call)
+            }
             Rest::Dashes(skip) => {
                 let dashes = args.iter().position(|arg| arg == "--" || arg == "-e" || arg == "-x");
                 let command = dashes.filter(|_| call.name != "script").and_then(|at| args.get(at + 1..));
@@ -331,17 +358,21 @@ impl Checker<'_> {
         self.inner(env, &opts.operands, call)
     }
 
-    fn ssh(&mut self, env: &mut Env, call: &Call<'_>) -> String {
-        let opts = Spec::wrapper("BbcDEeFIiJLlmOoPpQRSWw", "").read(call.args);
-        for option in opts.values("o").map(str::to_owned).collect::<Vec<_>>() {
+    /// Settings of ssh and its kin that are commands of this machine.
+    pub(super) fn ssh_options(&mut self, env: &Env, opts: &super::opts::Opts) {
+        for option in opts.values("o") {
             if let Some((name, value)) = option.split_once(['=', ' '])
                 && ["proxycommand", "localcommand", "knownhostscommand"]
                     .contains(&name.to_lowercase().as_str())
             {
-                let mut inner = env.clone();
-                self.deeper(|checker| checker.shell_code(&mut inner, value, None));
+                self.run_code(env, value);
             }
         }
+    }
+
+    fn ssh(&mut self, env: &mut Env, call: &Call<'_>) -> String {
+        let opts = Spec::wrapper("BbcDEeFIiJLlmOoPpQRSWw", "").read(call.args);
+        self.ssh_options(env, &opts);
         let Some(host) = opts.operands.first() else { return String::new() };
         let words = opts.operands.get(1..).unwrap_or_default();
         let words = words.strip_prefix(&["--".to_owned()][..]).unwrap_or(words);
@@ -367,6 +398,19 @@ fn applies(wrapper: &Wrapper, call: &Call<'_>) -> bool {
     names.any(|name| name == call.name)
 }
 
+/// `sudo -l`, `sudo -n true`: whether one may, and nothing done with it.
+fn only_asks(call: &Call<'_>, opts: &super::opts::Opts) -> bool {
+    if !matches!(call.name, "sudo" | "doas") {
+        return false;
+    }
+    let asks = opts.has("l list v validate k K reset-timestamp remove-timestamp V version");
+    match opts.operands.as_slice() {
+        [] => asks,
+        [only] => matches!(only.as_str(), "true" | ":") || opts.has("l list"),
+        _ => opts.has("l list"),
+    }
+}
+
 /// Subcommands that only sometimes run a command.
 fn refined(call: &Call<'_>) -> bool {
     let second = call.args.get(1).map_or("", String::as_str);
@@ -374,6 +418,7 @@ fn refined(call: &Call<'_>) -> bool {
         ("git", "submodule") => second == "foreach",
         ("git", "bisect") => second == "run",
         ("docker", "compose") => matches!(second, "exec" | "run"),
+        ("gcloud", "compute") => second == "ssh",
         _ => true,
     }
 }
@@ -385,6 +430,7 @@ fn is_subcommand(wrapper: &Wrapper) -> bool {
         "uv", "poetry", "pipenv", "pdm", "hatch", "rye", "bundle", "conda", "direnv", "rustup", "npm",
         "yarn", "pnpm", "mise", "asdf", "pyenv", "rbenv", "op", "doppler", "aws-vault", "nix", "git",
         "docker", "podman", "docker-compose", "kubectl", "oc", "lxc", "multipass", "vagrant", "fly",
+        "flyctl", "gcloud", "az", "heroku", "mamba", "micromamba", "pixi", "sops", "chamber", "guix",
     ];
     wrapper.names.split(' ').next().is_some_and(|first| PROGRAMS.contains(&first))
 }

@@ -33,6 +33,14 @@ impl Checker<'_> {
             return RUN.to_string();
         }
         let items = items(&input, whole || replace.is_some());
+        // A list that is named has been looked at; what comes through a pipe has not.
+        let program = command.first().map_or("", |name| name.rsplit('/').next().unwrap_or_default());
+        if matches!(program, "rm" | "unlink" | "shred" | "srm")
+            && file.is_none()
+            && items.iter().any(|item| mark::is_opaque(item))
+        {
+            self.report("fs.delete.unknown", &command.join(" "));
+        }
         let bare = Call { stdin: None, ..*call };
         let Some(mark) = replace.filter(|mark| !mark.is_empty()) else {
             command.extend(items);
@@ -75,13 +83,36 @@ impl Checker<'_> {
     }
 }
 
+/// Words as xargs reads them: quotes keep blanks, a backslash the next character.
+fn quoted_words(input: &str) -> Vec<String> {
+    let (mut words, mut word, mut quote, mut open) = (Vec::new(), String::new(), None, false);
+    let mut chars = input.chars();
+    while let Some(c) = chars.next() {
+        match (quote, c) {
+            (Some(mark), c) if c == mark => quote = None,
+            (Some(_), c) => word.push(c),
+            (None, '\'' | '"') => {
+                quote = Some(c);
+                open = true;
+            }
+            (None, '\\') => word.extend(chars.next()),
+            (None, c) if c.is_whitespace() => {
+                if open || !word.is_empty() {
+                    words.push(std::mem::take(&mut word));
+                }
+                open = false;
+            }
+            (None, c) => word.push(c),
+        }
+    }
+    words.push(word);
+    words
+}
+
 /// The words or lines of an input; quotes in words are removed as xargs does.
 fn items(input: &str, lines: bool) -> Vec<String> {
-    let split: Vec<String> = if lines {
-        input.split(['\n', '\0']).map(str::to_owned).collect()
-    } else {
-        input.split_whitespace().map(|word| word.replace(['\'', '"', '\\'], "")).collect()
-    };
+    let split: Vec<String> =
+        if lines { input.split(['\n', '\0']).map(str::to_owned).collect() } else { quoted_words(input) };
     let mut items: Vec<String> = split.into_iter().filter(|item| !item.is_empty()).collect();
     if items.len() > 4096 {
         items.truncate(4096);

@@ -261,7 +261,7 @@ const fn hash(text: &[u8], from: usize, to: usize) -> u32 {
 const PATTERNS: &[(&str, &[&str])] = &[
     ("vcs.force-push", &["git push -f|--force|--mirror|--delete|-d|--prune !--dry-run", "git push ** :*",
         "git push ** +*", "hg push -f|--force"]),
-    ("vcs.discard", &["git reset --hard|--merge|--keep", "git clean -f|--force !-n !--dry-run",
+    ("vcs.discard", &["git reset --hard|--merge|--keep",
         "git checkout -f|--force", "git checkout ** .|./|:/|*\u{F0010}",
         "git switch -f|--force|--discard-changes", "git restore ** .|./|:/|*\u{F0010} !--staged !-S",
         "git restore -W|--worktree ** .", "git rm -r ** .|./|*\u{F0010}|\u{F0010} !--cached",
@@ -401,7 +401,8 @@ const PATTERNS: &[(&str, &[&str])] = &[
         "ansible-vault view|decrypt", "chamber read|export", "keyctl read|print"]),
     ("secret.loss", &["gpg|gpg2 --delete-secret-keys|--delete-secret-key|--delete-secret-and-public-key|--delete-keys|--delete-key"]),
     ("sys.root-account", &["useradd|usermod|adduser -o|--non-unique ** 0",
-        "useradd|usermod|adduser --uid=0", "useradd|usermod|adduser -u0", "useradd|usermod -ou ** 0"]),
+        "useradd|usermod|adduser --uid=0", "useradd|usermod|adduser -u0", "useradd|usermod -ou ** 0", "passwd -d|--delete|-u|--unlock ** root", "usermod -p|--password ** root",
+        "usermod -p ** root", "passwd root -d|--delete"]),
     ("container.host", &["nsenter -t|--target 1", "nsenter -t1|--target=1"]),
     ("device.format", &["mkfs|mkfs.*|mke2fs|mkswap|mkdosfs|mkntfs|mkexfatfs|mkudffs|newfs /dev/*",
         "wipefs -a|--all|-o ** /dev/*", "blkdiscard|blkzone|zerofree /dev/*", "blkdiscard ** /dev/*",
@@ -421,6 +422,53 @@ const PATTERNS: &[(&str, &[&str])] = &[
         "ddrescue ** /dev/sd*", "format.com", "shred ** /dev/*", "partprobe-wipe", "dd_rescue ** /dev/*",
         "mkfs.* ** /dev/*", "mkfs|mke2fs|mkswap|mkdosfs ** /dev/*"]),
 ];
+
+/// Options that make a listing or a rehearsal of whatever the program does else.
+#[rustfmt::skip]
+const REHEARSALS: &[(&str, &str)] = &[
+    ("ldconfig", "-p --print-cache -N"), ("swapon", "-s --show --summary"), ("passwd", "-S --status"),
+    ("chage", "-l --list"), ("apt apt-get aptitude", "-s --simulate --just-print --dry-run --recon --no-act"),
+    ("brew", "--dry-run -n"), ("pacman yay paru", "-p --print"), ("dnf yum zypper", "--assumeno --dry-run -D"),
+    ("rpm", "--test"), ("dpkg", "--dry-run --simulate --no-act"), ("tune2fs", "-l"), ("wipefs", "-n --no-act"),
+    ("fsck e2fsck xfs_repair", "-n -N"), ("rclone aws", "--dry-run --dryrun"), ("mount", "-l -f --fake"),
+    ("helm kubectl oc npm pnpm yarn cargo poetry twine uv git gh docker podman skopeo", "--dry-run --dry-run=client"),
+    ("gem", "--explain"), ("flatpak snap", "--help"), ("cdk pulumi", "--dry-run --preview-only"),
+];
+/// Of these every option must be one of a listing; the operands say more.
+#[rustfmt::skip]
+const LISTINGS: &[(&str, &str)] = &[
+    ("sfdisk", "-l --list -d --dump -J --json -s --show-size -V --verify -F --list-free -g --show-geometry"),
+    ("sgdisk", "-p --print -i --info -v --verify -L --list-types"),
+    ("fdisk gdisk cfdisk", "-l --list -x"), ("nvme", "-o"),
+];
+/// Programs whose `-h` is not a page.
+const H_IS_OTHER: &[&str] =
+    &["shutdown", "halt", "poweroff", "mysqladmin", "psql", "redis-cli", "chown", "htpasswd"];
+
+/// Whether a call of a program only lists, rehearses, or prints a page.
+pub(crate) fn is_harmless(name: &str, args: &[String]) -> bool {
+    let row = |table: &[(&'static str, &'static str)]| {
+        table
+            .iter()
+            .find(|(names, _)| names.split(' ').any(|known| known == name))
+            .map(|(_, options)| *options)
+    };
+    let known = |options: &str, arg: &str| options.split(' ').any(|option| option == arg);
+    let options = || args.iter().map(String::as_str).filter(|arg| arg.starts_with('-'));
+    let page = args.last().is_some_and(|word| {
+        matches!(word.as_str(), "--help" | "-help") || (word == "-h" && !H_IS_OTHER.contains(&name))
+    });
+    let rehearses = row(REHEARSALS).is_some_and(|list| options().any(|arg| known(list, arg)));
+    let lists =
+        row(LISTINGS).is_some_and(|list| options().next().is_some() && options().all(|arg| known(list, arg)));
+    // `parted /dev/sda unit s print`
+    let prints = name == "parted"
+        && args.last().is_some_and(|word| matches!(word.as_str(), "print" | "free" | "all"))
+        && !args.iter().any(|word| {
+            word.starts_with("mk") || matches!(word.as_str(), "rm" | "set" | "resizepart" | "rescue")
+        });
+    page || rehearses || lists || prints
+}
 
 /// Programs whose names begin so are looked up by this name as well.
 pub(crate) fn family(name: &str) -> Option<&'static str> {

@@ -106,6 +106,8 @@ pub(crate) const RULES: &[Rule] = &[
     rule(("sys.schedule", ASK), "changes what runs later", "", &["crontab -r", "echo ls | at now"], &["crontab -l"]),
     rule(("sys.history", ASK), "hides what was run", "", &["history -c"], &["history"]),
     rule(("env.preload", ASK), "makes other programs load code", "", &["LD_PRELOAD=/tmp/x.so ls"], &["A=b ls"]),
+    rule(("env.function", ASK), "gives every shell below a function under that name", "",
+        &["env 'BASH_FUNC_ls%%=() { echo x; }' bash -c ls"], &["f() { ls; }; export -f f; bash -c f"]),
     rule(("env.path", ASK), "looks for programs where anyone can put them", "", &["PATH=/tmp/x:$PATH ls"],
         &["PATH=$PATH:$HOME/bin ls"]),
     rule(("env.startup", ASK), "makes every shell run a file first", "", &["BASH_ENV=/tmp/x bash x.sh"],

@@ -4,6 +4,7 @@ mod adversarial;
 mod benign;
 mod config;
 mod families;
+mod gaps;
 mod lines;
 
 use policy::{Command, Decision, Policy, Request, Verdict};

@@ -11,6 +11,9 @@ impl Scan<'_> {
             .iter()
             .find(|(name, _)| *name == last)
             .is_none_or(|(_, owners)| owners.contains(&owner) || (owner.is_empty() && self.mentions(owners)));
+        if self.language != Language::Python && last == "open" && self.piped_open(args) {
+            return;
+        }
         let python_exec = self.language == Language::Python && last == "exec" && owner.is_empty();
         let awk_only = self.language != Language::Awk || last == "system";
         let evals = EVALS.contains(&last);
@@ -48,6 +51,22 @@ impl Scan<'_> {
         self.file_call(last, owner, args, &first);
     }
 
+    /// `open(F, "|command")`, `open(F, "-|", "command")`, `open("|command")`.
+    fn piped_open(&mut self, args: &[String]) -> bool {
+        for (at, arg) in args.iter().enumerate().take(2) {
+            let code = match arg.trim() {
+                "-|" | "|-" => args.get(at + 1..).unwrap_or_default().join(" "),
+                text => match (text.strip_prefix('|'), text.strip_suffix('|')) {
+                    (Some(code), _) | (_, Some(code)) => code.trim().to_owned(),
+                    _ => continue,
+                },
+            };
+            self.found.push(Sink::Shell(code));
+            return true;
+        }
+        false
+    }
+
     fn file_call(&mut self, last: &str, owner: &str, args: &[String], first: &str) {
         match last {
             "open" | "fopen" | "Path" | "openSync" | "sysopen" => {
@@ -83,8 +102,14 @@ impl Scan<'_> {
             {
                 self.found.push(Sink::Read(first.to_owned()));
             }
-            "copyfile" | "copy" | "copy2" | "copyFileSync" | "move" | "rename" | "renameSync" | "cp"
-            | "mv" => {
+            "move" | "rename" | "renameSync" | "mv" | "replace" | "renames" | "rename_file" => {
+                let owned = FILE_OWNERS.contains(&owner) && (last != "replace" || owner == "os");
+                if let ([from, to, ..], true) = (args, owned) {
+                    let argv = ["mv", from.as_str(), to.as_str()];
+                    self.found.push(Sink::Argv(argv.iter().map(|word| (*word).to_owned()).collect()));
+                }
+            }
+            "copyfile" | "copy" | "copy2" | "copyFileSync" | "cp" => {
                 if let [from, to, ..] = args {
                     self.found.push(Sink::Read(from.clone()));
                     self.found.push(Sink::Write(to.clone()));

@@ -161,6 +161,10 @@ impl Lexer<'_> {
             }
         }
         let name: String = self.chars.get(start..self.pos).unwrap_or_default().iter().collect();
+        // `File.rm_rf!(…)`
+        if self.peek(0) == '!' && self.peek(1) == '(' {
+            self.pos += 1;
+        }
         let number = name.starts_with(|c: char| c.is_ascii_digit() || c == '-');
         self.tokens.push(if number { Token::Text(name) } else { Token::Name(name) });
     }

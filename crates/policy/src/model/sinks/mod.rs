@@ -3,6 +3,7 @@
 
 mod bind;
 mod calls;
+mod format;
 mod lexer;
 mod names;
 mod shapes;
@@ -35,6 +36,8 @@ pub(in crate::model) enum Sink {
     RemoteCode,
     OpaqueCode,
     KillAll,
+    /// The whole environment goes over a connection.
+    Environment,
     Connects,
     /// A string that is run in the same language.
     Code(String),
@@ -103,6 +106,15 @@ impl Scan<'_> {
         for at in 0..self.tokens.len() {
             match self.tokens.get(at) {
                 Some(Token::Run(code)) => self.found.push(Sink::Shell(code.clone())),
+                // Scala: `"command".!`
+                Some(Token::Text(code))
+                    if matches!(
+                        (self.tokens.get(at + 1), self.tokens.get(at + 2)),
+                        (Some(Token::Mark('.')), Some(Token::Mark('!')))
+                    ) =>
+                {
+                    self.found.push(Sink::Shell(code.clone()));
+                }
                 Some(Token::Name(name)) => {
                     let name = self.unaliased(name);
                     self.name(at, &name);
@@ -122,14 +134,22 @@ impl Scan<'_> {
     /// `getattr(os, "system")("…")`, `module["exec"]("…")`: the function is named by a text.
     fn named_by_text(&mut self, at: usize) {
         let called = matches!(self.tokens.get(at + 1), Some(Token::Mark('(')));
-        let Some(Token::Text(name)) = at.checked_sub(1).and_then(|i| self.tokens.get(i)).filter(|_| called)
-        else {
+        if !called {
             return;
-        };
+        }
+        // `'sys' + 'tem'`
+        let mut name = String::new();
+        for token in self.tokens.get(at.saturating_sub(8)..at).unwrap_or_default().iter().rev() {
+            match token {
+                Token::Text(text) => name.insert_str(0, text),
+                Token::Mark('+' | '.') => {}
+                _ => break,
+            }
+        }
         let known =
-            SHELL_CALLS.contains(&name.as_str()) || DELETE_CALLS.iter().any(|(known, _)| known == name);
+            SHELL_CALLS.contains(&name.as_str()) || DELETE_CALLS.iter().any(|(known, _)| *known == name);
         if known && let Some(args) = self.arguments(at, false) {
-            self.call(name, "require", &args);
+            self.call(&name, "require", &args);
         }
     }
 
@@ -178,9 +198,12 @@ impl Scan<'_> {
     }
 
     fn name(&mut self, at: usize, name: &str) {
-        if let (Some(Token::Mark('=')), Some(Token::Text(_))) =
-            (self.tokens.get(at + 1), self.tokens.get(at + 2))
-        {
+        let assigned = match (self.tokens.get(at + 1), self.tokens.get(at + 2)) {
+            (Some(Token::Mark('=')), Some(Token::Text(_))) => true,
+            (Some(Token::Mark('=')), Some(Token::Name(maker))) => names::is_temp_maker(maker),
+            _ => false,
+        };
+        if assigned {
             if self.constants.len() < CONSTANTS_MAX {
                 let value = self.resolve(at + 2, self.statement_end(at + 2));
                 self.constant(name.trim_start_matches('$'), value);
@@ -203,9 +226,12 @@ impl Scan<'_> {
         {
             self.walked.push(dir);
         }
-        let known = [SHELL_CALLS, EVALS, FILE_CALLS].iter().any(|names| names.contains(&last))
-            || DELETE_CALLS.iter().any(|(name, _)| *name == last);
-        if !known {
+        if let Some(inner) = self.mapped(at, last) {
+            let args = self.arguments(at, false).unwrap_or_default();
+            self.call(&inner, "require", args.get(1..).unwrap_or_default());
+            return;
+        }
+        if !is_sink(last) {
             return;
         }
         if self.calls >= CALLS_MAX {
@@ -307,7 +333,9 @@ impl Scan<'_> {
                     if joined && !out.is_empty() && !out.ends_with('/') && !text.starts_with('/') {
                         out.push('/');
                     }
-                    out.push_str(text);
+                    let (text, used) = self.formatted(text, at, to);
+                    out.push_str(&text);
+                    at += used;
                 }
                 Some(Token::Name(name)) => at += self.resolve_name(name, at, &mut out),
                 Some(Token::Mark('$')) => out.push(RUN),
@@ -345,26 +373,17 @@ impl Scan<'_> {
             return 0;
         }
         let called = matches!(self.tokens.get(at + 1), Some(Token::Mark('(')));
+        if names::is_temp_maker(name) {
+            out.push_str("/tmp/");
+            out.push(RUN);
+            return if called { self.closing(at + 1) - at } else { 0 };
+        }
         if called && name.split(['.', ':']).any(|part| FETCHES.contains(&part)) {
             out.push(NET);
             return 0;
         }
         let keyword = matches!(self.tokens.get(at + 1), Some(Token::Mark('=' | ':')));
-        let wraps = matches!(
-            last,
-            "Path"
-                | "join"
-                | "expanduser"
-                | "str"
-                | "abspath"
-                | "resolve"
-                | "glob"
-                | "Pathname"
-                | "new"
-                | "fspath"
-                | "expand_path"
-                | "realpath"
-        );
+        let wraps = is_path_maker(last);
         let literal = matches!(
             last,
             "True"
@@ -391,4 +410,29 @@ impl Scan<'_> {
         }
         0
     }
+}
+
+/// Whether a function does something that is looked at.
+fn is_sink(name: &str) -> bool {
+    [SHELL_CALLS, EVALS, FILE_CALLS].iter().any(|names| names.contains(&name))
+        || DELETE_CALLS.iter().any(|(known, _)| *known == name)
+}
+
+/// Whether a function makes a path of its arguments.
+fn is_path_maker(name: &str) -> bool {
+    matches!(
+        name,
+        "Path"
+            | "join"
+            | "expanduser"
+            | "str"
+            | "abspath"
+            | "resolve"
+            | "glob"
+            | "Pathname"
+            | "new"
+            | "fspath"
+            | "expand_path"
+            | "realpath"
+    )
 }

@@ -6,16 +6,20 @@ pub(super) const SHELL_CALLS: &[&str] = &[
     "execFileSync", "shell_exec", "passthru", "proc_open", "pcntl_exec", "execute", "run", "call", "Popen",
     "check_call", "check_output", "popen2", "popen3", "popen4", "capture2", "capture2e", "capture3", "execl",
     "execlp", "execv", "execvp", "execvpe", "spawnl", "spawnlp", "spawnv", "spawnvp", "posix_spawn", "sh",
+    "callCommand", "spawnCommand", "readCreateProcess", "callProcess", "rawSystem", "run_command", "shellout",
     "$", "shell", "shell-command", "cmd", "script", "call-process", "ShellExecute", "Command",
 ];
 /// Of these, names that mean something else unless they belong to one of the owners.
 pub(super) const AMBIGUOUS: &[(&str, &[&str])] = &[
     ("run", &["subprocess", "Deno", "execa", "invoke"]),
     ("call", &["subprocess"]),
-    ("spawn", &["pty", "child_process", "cp", "", "Process", "Bun", "require", "Open3"]),
+    (
+        "spawn",
+        &["pty", "child_process", "cp", "", "Process", "Kernel", "os", "PTY", "Bun", "require", "Open3"],
+    ),
     ("exec", &["child_process", "cp", "", "Kernel", "os", "require", "shell", "Process"]),
     ("execute", &["os", "require"]),
-    ("cmd", &["System"]),
+    ("cmd", &["System", "os", "require"]),
     ("sh", &["", "FileUtils"]),
     ("$", &["", "Bun"]),
     ("shell", &[""]),
@@ -23,6 +27,11 @@ pub(super) const AMBIGUOUS: &[(&str, &[&str])] = &[
 ];
 pub(super) const DELETE_CALLS: &[(&str, bool)] = &[
     ("rmtree", true),
+    ("removeDirectoryRecursive", true),
+    ("removePathForcibly", true),
+    ("remove-directory", true),
+    ("delete-directory-and-files", true),
+    ("deltree", true),
     ("remove_tree", true),
     ("rm_rf", true),
     ("rm_r", true),
@@ -75,5 +84,23 @@ pub(super) const FILE_CALLS: &[&str] = &[
     "createWriteStream", "file_put_contents", "write_file", "truncate", "truncateSync", "write_text", "write_bytes",
     "read_text", "read_bytes", "write", "binwrite", "readFileSync", "readFile", "file_get_contents", "readlines", "read",
     "slurp", "copyfile", "copy", "copy2", "copyFileSync", "move", "rename", "renameSync", "cp", "mv", "chmod", "chmodSync",
-    "kill",
+    "kill", "replace", "renames", "rename_file",
 ];
+
+/// Whether a call makes, or names, a place for temporary files.
+pub(super) fn is_temp_maker(name: &str) -> bool {
+    matches!(
+        name.rsplit(['.', ':']).next().unwrap_or(name),
+        "mkdtemp"
+            | "mktmpdir"
+            | "mkdtempSync"
+            | "TemporaryDirectory"
+            | "gettempdir"
+            | "tmpdir"
+            | "mkstemp"
+            | "tempdir"
+            | "NamedTemporaryFile"
+            | "sys_get_temp_dir"
+            | "tempnam"
+    )
+}

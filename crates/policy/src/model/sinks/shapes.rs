@@ -58,6 +58,10 @@ pub(super) fn find(code: &str, tokens: &[Token], language: Language, found: &mut
         found.push(Sink::OpaqueCode);
     }
     let posts = words.name(SENDING) || words.text(|text| matches!(text, "POST" | "PUT" | "PATCH"));
+    let line = code.len() < 400 && !code.trim().contains('\n');
+    if line && (connects || (fetches && posts)) && opens_environment(tokens) {
+        found.push(Sink::Environment);
+    }
     if connects || (fetches && posts) {
         found.insert(0, Sink::Connects);
     }
@@ -104,6 +108,28 @@ fn steered(found: &[Sink]) -> bool {
         Sink::Shell(code) => crate::mark::is_opaque(code),
         Sink::Argv(argv) => argv.first().is_some_and(|program| crate::mark::is_opaque(program)),
         _ => false,
+    })
+}
+
+/// Whether the environment is used as a whole, and not one variable of it.
+fn opens_environment(tokens: &[Token]) -> bool {
+    tokens.iter().enumerate().any(|(at, token)| {
+        let Token::Name(name) = token else { return false };
+        let whole = matches!(
+            name.as_str(),
+            "os.environ"
+                | "environ"
+                | "os.environ.copy"
+                | "os.environ.items"
+                | "process.env"
+                | "ENV"
+                | "ENV.to_h"
+                | "ENV.inspect"
+                | "ENV.to_a"
+                | "$_ENV"
+                | "_ENV"
+        );
+        whole && !matches!(tokens.get(at + 1), Some(Token::Mark('[' | '{')))
     })
 }
 
