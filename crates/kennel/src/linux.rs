@@ -15,6 +15,7 @@ pub(crate) mod keys;
 pub(crate) mod kill;
 pub(crate) mod limits;
 pub(crate) mod link;
+pub(crate) mod listing;
 pub(crate) mod mend;
 pub(crate) mod outcome;
 pub(crate) mod places;
@@ -50,6 +51,7 @@ pub use init::init;
 pub use input::{INPUT_WAIT_DEFAULT, Input, InputPort, InputReport};
 pub use kill::Kill;
 pub use limits::Limits;
+pub use listing::Listing;
 pub use outcome::{
     Boundary, Clamped, ClampedValue, Consent, End, Enforced, ErrorInfo, InputKind, InputRefusal, KillReport,
     Notice, Outcome, Proof, Protection, RuleHit, Status, StoppedBy, Survivor, TaskInfo, TaskList, TaskOutput,
@@ -65,7 +67,7 @@ pub use request::{
     OnOutputCap, OnOwnerExit, OnTimeout, Output, Request, Stdin, Survivors, TERMINAL_SIZE_DEFAULT,
     TerminalSize, Timeout,
 };
-pub use root::{Builder, Kennel, Listing};
+pub use root::{Builder, Kennel};
 pub use sandbox::{Network, SandboxChoice, SandboxMode};
 pub use screen::{Cursor, Look, Screen};
 pub use session::{

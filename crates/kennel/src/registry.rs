@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -71,19 +72,32 @@ impl Registry {
 
     /// Every task directory that has a record, or a damaged one.
     pub(crate) fn scan(&self) -> Vec<Found> {
+        self.scan_where(|_dir| true)
+    }
+
+    fn scan_where(&self, counts: impl Fn(&Path) -> bool) -> Vec<Found> {
+        let entries = self.entries().into_iter();
+        entries
+            .filter(|(parent, id)| counts(&parent.join(id)))
+            .filter_map(|(parent, id)| Self::load(&parent, id))
+            .collect()
+    }
+
+    /// Everything that may be a task: its directory's parent and its id.
+    pub(crate) fn entries(&self) -> Vec<(PathBuf, String)> {
         let mut all = Vec::new();
         for parent in self.places.task_dirs() {
             for entry in fs::read_dir(&parent).into_iter().flatten().flatten() {
                 let Ok(id) = entry.file_name().into_string() else { continue };
                 if check_name(&id).is_ok() {
-                    all.extend(Self::load(&parent, id));
+                    all.push((parent.clone(), id));
                 }
             }
         }
         all
     }
 
-    fn load(parent: &Path, id: String) -> Option<Found> {
+    pub(crate) fn load(parent: &Path, id: String) -> Option<Found> {
         let dir = parent.join(&id);
         let record = read_record(&dir).or_else(|error| {
             // While its supervisor lives the task can be seen and ended, whatever became of the file.
@@ -202,14 +216,22 @@ impl Registry {
 
     /// Task directories, finished ones included: cheap, and no less than the tasks that run.
     pub(crate) fn count(&self) -> usize {
-        let dirs = self.places.task_dirs();
-        dirs.iter().flat_map(fs::read_dir).map(Iterator::count).sum()
+        // Each directory in it is a link to it, except on file systems that count none (btrfs: always 1).
+        let links = |dir: &PathBuf| fs::metadata(dir).map_or(0, |meta| meta.nlink());
+        let listed = |dir: &PathBuf| fs::read_dir(dir).map_or(0, Iterator::count);
+        let count = |dir: PathBuf| match links(&dir) {
+            0 | 1 => listed(&dir),
+            links => usize::try_from(links - 2).unwrap_or(usize::MAX),
+        };
+        self.places.task_dirs().into_iter().map(count).sum()
     }
 
     /// The sessions of the tasks that run here, one entry a task.
     pub(crate) fn running_sessions(&self) -> Vec<String> {
         let here = own_origin();
-        let records = self.scan().into_iter().filter_map(|found| found.record.ok());
+        // Who runs in the background has a socket; most that have ended are told by its absence alone.
+        let listens = |dir: &Path| dir.join(supervisor::SOCKET_FILE).symlink_metadata().is_ok();
+        let records = self.scan_where(listens).into_iter().filter_map(|found| found.record.ok());
         records
             .filter(|record| standing(record, here.as_ref()) == Standing::Kept)
             .map(|record| record.session_id)

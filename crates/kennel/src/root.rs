@@ -7,9 +7,8 @@ use crate::clock::Deadline;
 use crate::error::{Error, Result};
 use crate::guard::GuardStart;
 use crate::link::{Line, Link};
-use crate::outcome::{Status, TaskInfo};
+use crate::outcome::TaskInfo;
 use crate::places::Places;
-use crate::ports::Listening;
 use crate::registry::{self, Collected, Found, Registry};
 use crate::session::SessionBuilder;
 use crate::task::Task;
@@ -69,15 +68,6 @@ pub struct Kennel {
     guard: GuardStart,
 }
 
-/// What is in the registry.
-#[derive(Debug, Clone)]
-pub struct Listing {
-    /// Tasks, oldest first.
-    pub tasks: Vec<TaskInfo>,
-    /// Ids of the others, each with the reason why its record cannot be read.
-    pub unreadable: Vec<String>,
-}
-
 impl Kennel {
     /// Begins.
     pub fn builder() -> Builder {
@@ -103,23 +93,6 @@ impl Kennel {
     /// on the way; records that cannot be read are left out and named by [`Kennel::listing`].
     pub fn tasks(&self) -> Vec<TaskInfo> {
         self.listing().tasks
-    }
-
-    /// As [`Kennel::tasks`], with the tasks whose record cannot be read and why. Of a task that lives its supervisor writes
-    /// the record again.
-    pub fn listing(&self) -> Listing {
-        let here = registry::own_origin();
-        let mut seen = std::collections::HashSet::new();
-        let (mut tasks, mut unreadable) = (Vec::new(), Vec::new());
-        for found in self.registry.scan().iter().filter(|found| seen.insert(found.id.clone())) {
-            match &found.record {
-                Ok(_) => tasks.extend(registry::describe(found, here.as_ref())),
-                Err(why) => unreadable.push(format!("{}: {why}", found.id)),
-            }
-        }
-        add_ports(&mut tasks);
-        tasks.sort_by(|a, b| a.started_at.cmp(&b.started_at).then_with(|| a.id.cmp(&b.id)));
-        Listing { tasks, unreadable }
     }
 
     /// A handle on the task whose id is or begins with `id`.
@@ -182,23 +155,6 @@ impl Kennel {
     /// The same, at most once in ten minutes over all processes.
     pub fn collect_now_and_then(&self, retention: Duration, total_bytes: u64) {
         self.registry.collect_now_and_then(retention, total_bytes, COLLECT_EVERY);
-    }
-}
-
-/// One look at the socket tables for all running tasks.
-fn add_ports(tasks: &mut [TaskInfo]) {
-    let running = |task: &TaskInfo| task.status == Status::Running && task.origin.is_none();
-    let members: Vec<Vec<i32>> = tasks
-        .iter()
-        .map(|task| if running(task) { registry::members_below(task.supervisor_pid) } else { Vec::new() })
-        .collect();
-    let listening = crate::ports::by_process(&members.concat());
-    if listening.is_empty() {
-        return;
-    }
-    for (task, pids) in tasks.iter_mut().zip(members) {
-        let theirs = Listening::together(pids.iter().filter_map(|pid| listening.get(pid)));
-        (task.ports, task.sockets) = (theirs.ports, theirs.sockets);
     }
 }
 

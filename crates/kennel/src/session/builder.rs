@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use supervisor::{OnOwnerExit, Survivors};
 
+use super::quota::LastLook;
 use super::{Persist, Whereabouts};
 use crate::check::{Answer, AskHook, Check, PolicyChoice};
 use crate::config::{Config, Limit, Setting, Settings};
@@ -49,6 +50,7 @@ pub(crate) struct SessionTerms {
     pub(crate) places: Places,
     pub(crate) owner_pid: i32,
     pub(crate) check: Check,
+    pub(crate) last_look: LastLook,
     /// The guard is a fork of this process for one task: umask, limits and the like are the same still.
     pub(crate) guard_is_fresh: bool,
     pub(crate) sandbox: SandboxChoice,

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use proctree::PidFd;
 use supervisor::ProcRef;
 
+use super::quota::LastLook;
 use super::store::{Saved, SessionFile};
 use super::{Door, Persist, Session, SessionBuilder, SessionTerms, Whereabouts, check_directory, login};
 use crate::environ::{self, ScrubEnv, Variables};
@@ -62,6 +63,7 @@ impl SessionBuilder {
             places: self.places,
             owner_pid,
             check: self.check,
+            last_look: LastLook::default(),
             guard_is_fresh,
             sandbox: self.sandbox,
             limits: self.limits,
