@@ -121,22 +121,24 @@ impl Bench {
     }
 
     /// Warm calls through the library and by `std::process`, in turn.
-    fn calls(&self) -> anyhow::Result<(f64, f64)> {
-        let output = self.host(&["foreground", "500"]).output().context("failed to start the host")?;
-        let found: Value =
-            serde_json::from_slice(&output.stdout).context("failed to read the host's answer")?;
+    fn calls(&self, binary: Option<&Path>) -> anyhow::Result<(f64, f64)> {
+        let mut host = self.host(&["foreground", "500"]);
+        let output = host.envs(binary.map(|file| ("KENNEL_BINARY", file))).output();
+        let found: Value = serde_json::from_slice(&output.context("failed to start the host")?.stdout)
+            .context("failed to read the host's answer")?;
         Ok((median(&numbers(&found, "ours_us")), median(&numbers(&found, "bare_us"))))
     }
 
-    /// A warm call through the library against `std::process`.
+    /// A warm call through the library against `std::process`: with keepers that are copies of the host, and of the binary.
     fn foreground(&mut self) -> anyhow::Result<()> {
         println!("==> foreground calls");
-        let (ours, bare) = self.calls()?;
-        self.ratio(
-            ("foreground call by the library, `true`", ours),
-            ("std::process, bash -c true", bare),
-            1.30,
-        );
+        let (ours, bare) = self.calls(None)?;
+        let yardstick = ("std::process, bash -c true", bare);
+        self.ratio(("foreground call by the library, `true`", ours), yardstick, 1.30);
+        let binary = self.kennel.clone();
+        let (ours, bare) = self.calls(Some(&binary))?;
+        let yardstick = ("std::process, bash -c true", bare);
+        self.ratio(("the same with keepers from the kennel binary", ours), yardstick, 1.30);
         Ok(())
     }
 
@@ -316,10 +318,11 @@ fn bulk_bytes() -> u64 {
     (room >> 30).clamp(1, 4) << 30
 }
 
-/// Private memory of a process. `None` where it may not be read.
+/// Memory that a process has for itself alone: what it has written to. Clean pages are the program file's, and are there
+/// once however many use them. `None` where it may not be read.
 fn private_kib(pid: f64) -> Option<f64> {
     let rollup = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
-    let rows = rollup.lines().filter(|line| line.starts_with("Private_"));
+    let rows = rollup.lines().filter(|line| line.starts_with("Private_Dirty:"));
     rows.map(|row| row.split_whitespace().nth(1)?.parse::<f64>().ok()).sum()
 }
 

@@ -25,7 +25,13 @@ fn main() -> Done<()> {
     let number = |index: usize| words.get(index).and_then(|word| word.parse::<usize>().ok()).unwrap_or(1);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let kennel = Kennel::builder().build().await?;
+        // As a program does that carries the binary with it: keepers are copies of that, not of this program.
+        let builder = Kennel::builder();
+        let builder = match std::env::var_os("KENNEL_BINARY") {
+            Some(binary) => builder.binary(binary),
+            None => builder,
+        };
+        let kennel = builder.build().await?;
         let session = kennel.session().open().await?;
         match words.first().map(String::as_str) {
             Some("foreground") => foreground(&session, number(1)).await?,

@@ -35,7 +35,7 @@ impl Bench {
         let yardstick = ("bare rmcp server", median(&bare_starts));
         self.ratio(("MCP server, start to tools/list", median(&starts)), yardstick, 3.0);
 
-        let library_us = self.calls()?.0;
+        let library_us = self.calls(Some(&kennel))?.0;
         let (mut server, _) = Server::start(&mut ours())?;
         let mut calls = Vec::new();
         for call in 0..CALLS + 20 {
