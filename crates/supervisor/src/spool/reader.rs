@@ -222,7 +222,7 @@ impl Reader {
     }
 
     /// The offset from which on lies what came at or after `time_ms` since the task began; up to
-    /// [`ENTRY_TIME_MS`] of what came before may be with it.
+    /// `ENTRY_TIME_MS` of what came before may be with it.
     ///
     /// # Errors
     /// As [`Reader::header`].
