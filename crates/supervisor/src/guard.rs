@@ -166,7 +166,6 @@ impl Guard {
             Stance::Wrapper => setpgid(None, None)?,
         }
         let (lifeline_read, lifeline_write) = pipe_with(PipeFlags::CLOEXEC)?;
-        let own = i32::try_from(std::process::id()).unwrap_or(0);
         Ok(Self {
             socket: Some(socket),
             farewell: None,
@@ -177,7 +176,7 @@ impl Guard {
             lifeline_write: Some(lifeline_write),
             words: SharedWords::new(SUPERVISORS_MAX + 1)?,
             origin: proctree::host_id()?.into(),
-            own: proctree::proc_id(own).map_or(ProcRef { pid: own, start_ticks: 0 }, ProcRef::from),
+            own: task::own_ref(),
             hangup_ignored,
             oom_score,
             children: Vec::new(),
@@ -329,6 +328,7 @@ impl Guard {
                 guard: self.own,
                 hangup_ignored: self.hangup_ignored,
                 oom_score: self.oom_score,
+                own: self.own,
             }),
             Fork::Parent { pid, pidfd } => {
                 let pidfd = pidfd.or_else(|| Some(PidFd::open(pid).ok()??.into_owned_fd()));

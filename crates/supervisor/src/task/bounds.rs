@@ -65,7 +65,9 @@ impl Bounds {
 
     /// A leaf where a group was handed to us, else none. A PID namespace changes what the command sees: never unasked.
     fn best(id: &str) -> Self {
-        let leaf = cgroup::own_group()
+        // Root's is never taken for one that was handed over: nothing has to be looked up.
+        let group = if rustix::process::geteuid().is_root() { None } else { cgroup::own_group() };
+        let leaf = group
             .filter(|group| cgroup::is_delegated(group))
             .and_then(|group| Leaf::make(&group, &leaf_name(id)).ok());
         Self { leaf, reaper: None }

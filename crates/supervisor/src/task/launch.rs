@@ -26,7 +26,7 @@ use crate::bytes::ByteStr;
 use crate::clock;
 use crate::keeper::null_stdio;
 use crate::lifecycle::{State, Terms};
-use crate::record::{ProcRef, RECORD_VERSION, Record};
+use crate::record::{RECORD_VERSION, Record};
 use crate::spool::Spool;
 use crate::sys::{self, Fork};
 use crate::total::Total;
@@ -188,7 +188,6 @@ fn in_place(birth: &Birth<'_>, launch: &Launch, place: &Place) -> Result<InPlace
 }
 
 fn first_record(birth: &Birth<'_>, launch: &Launch) -> Record {
-    let own = i32::try_from(std::process::id()).unwrap_or(0);
     Record {
         version: RECORD_VERSION,
         id: launch.id.clone(),
@@ -197,7 +196,7 @@ fn first_record(birth: &Birth<'_>, launch: &Launch) -> Record {
         description: launch.description.clone(),
         cwd: launch.cwd.clone(),
         origin: birth.origin.clone(),
-        supervisor: proctree::proc_id(own).map_or(ProcRef { pid: own, start_ticks: 0 }, ProcRef::from),
+        supervisor: birth.own,
         guard: birth.guard,
         leader: None,
         owner: birth.owner_ref,

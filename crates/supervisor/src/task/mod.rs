@@ -73,6 +73,8 @@ pub(crate) struct Birth<'guard> {
     pub(crate) hangup_ignored: bool,
     /// What the guard was worth when memory runs out, before it became a keeper.
     pub(crate) oom_score: Option<confine::OomScore>,
+    /// This supervisor; looked up while it is a spare, when nobody waits.
+    pub(crate) own: ProcRef,
 }
 
 /// Values of a supervisor's shared word.
@@ -179,14 +181,21 @@ mod token {
     pub(super) const CLIENT: u64 = 16;
 }
 
+/// The calling process by identity.
+pub(crate) fn own_ref() -> ProcRef {
+    let own = i32::try_from(std::process::id()).unwrap_or(0);
+    proctree::proc_id(own).map_or(ProcRef { pid: own, start_ticks: 0 }, ProcRef::from)
+}
+
 /// The supervisor. Runs in a fresh copy of the guard and never returns.
-pub(crate) fn main(birth: Birth<'_>) -> ! {
+pub(crate) fn main(mut birth: Birth<'_>) -> ! {
     let mut keep = vec![0, 1, 2, birth.lifeline];
     keep.extend(birth.orders.as_ref().map(AsRawFd::as_raw_fd));
     keep.extend(birth.owner);
     keep.extend(birth.passed);
     // First act: a sibling's copy of a lifeline would keep it open for ever.
     close_all_but(&mut keep);
+    birth.own = own_ref();
     let status = match run(birth) {
         Ok(()) => 0,
         Err(_told_by_the_broken_connection) => 70,
