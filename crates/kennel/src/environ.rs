@@ -67,8 +67,12 @@ impl EnvChoices {
             (None, Door::Agent) => ScrubEnv::On,
             (None, Door::Wrapper) => ScrubEnv::Off,
         };
-        let scrubbed = (scrub == ScrubEnv::On).then(|| self.scrub(&mut base));
+        let mut scrubbed = (scrub == ScrubEnv::On).then(|| self.take(&mut base, is_secret));
         if door == Door::Agent {
+            let code = self.take(&mut base, is_code);
+            if let Some(names) = &mut scrubbed {
+                names.extend(code);
+            }
             for (name, value) in AGENT_DEFAULTS {
                 set(&mut base, name.as_ref(), value.as_ref());
             }
@@ -84,10 +88,11 @@ impl EnvChoices {
         Environment { variables: base, scrubbed }
     }
 
-    fn scrub(&self, variables: &mut Variables) -> Vec<String> {
+    /// Takes out the variables of a kind that nobody has asked for; their names.
+    fn take(&self, variables: &mut Variables, kind: fn(&OsStr) -> bool) -> Vec<String> {
         let mut names = Vec::new();
         variables.retain(|(name, _)| {
-            let keep = !is_secret(name) || self.passes(name);
+            let keep = !kind(name) || self.passes(name);
             if !keep {
                 names.push(name.to_string_lossy().into_owned());
             }
@@ -101,6 +106,12 @@ impl EnvChoices {
         let name = name.to_string_lossy();
         self.pass.iter().any(|pattern| policy::glob(pattern, &name))
     }
+}
+
+/// Whether a variable is code that a shell runs before, or instead of, what was checked: start-up files and exported
+/// functions.
+fn is_code(name: &OsStr) -> bool {
+    name == "BASH_ENV" || name == "ENV" || name.as_encoded_bytes().starts_with(b"BASH_FUNC_")
 }
 
 /// Whether a variable's name is one of a secret.
@@ -151,6 +162,29 @@ mod tests {
 
     fn names(environment: &Environment) -> Vec<&str> {
         environment.variables.iter().filter_map(|(name, _)| name.to_str()).collect()
+    }
+
+    #[test]
+    fn a_checked_shell_inherits_no_code() {
+        // Symptom: `ls` is allowed, and what runs is an exported function of that name.
+        let base = || {
+            variables(&[
+                ("BASH_FUNC_ls%%", "() { evil; }"),
+                ("BASH_ENV", "/e"),
+                ("ENV", "/e"),
+                ("ENVOY", "x"),
+            ])
+        };
+        let agent = EnvChoices::default().apply(base(), Door::Agent);
+        let inherited = ["BASH_ENV", "BASH_FUNC_ls%%", "ENV"];
+        assert!(
+            names(&agent).iter().all(|name| !inherited.contains(name)) && names(&agent).contains(&"ENVOY")
+        );
+        assert_eq!(agent.scrubbed.as_deref().unwrap_or_default(), inherited);
+        let passing = EnvChoices { pass: vec!["BASH_ENV".to_owned()], ..EnvChoices::default() };
+        assert!(names(&passing.apply(base(), Door::Agent)).contains(&"BASH_ENV"));
+        // A wrapper changes nothing that it was not asked to.
+        assert_eq!(names(&EnvChoices::default().apply(base(), Door::Wrapper)).len(), 4);
     }
 
     #[test]
