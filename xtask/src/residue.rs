@@ -4,8 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, Resource, Rlimit, pidfd_open};
+use rustix::process::{Pid, Resource, Rlimit};
 
 /// A mark on everything that starts from now on, and directories that must be empty in the end.
 pub(crate) struct Residue {
@@ -74,7 +73,11 @@ impl Residue {
 }
 
 /// Waits for the end of one of them; false when none ended in time. One that is gone already counts.
+#[cfg(target_os = "linux")]
 fn one_ends(found: &[(Pid, String)], limit: Duration) -> bool {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    use rustix::process::{PidfdFlags, pidfd_open};
+
     let opened: Result<Vec<_>, _> =
         found.iter().map(|(pid, _what)| pidfd_open(*pid, PidfdFlags::empty())).collect();
     let fds = match opened {
@@ -84,6 +87,12 @@ fn one_ends(found: &[(Pid, String)], limit: Duration) -> bool {
     let mut ends: Vec<_> = fds.iter().map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
     let limit = Timespec::try_from(limit).ok();
     limit.is_some_and(|limit| poll(&mut ends, Some(&limit)).is_ok_and(|count| count > 0))
+}
+
+/// Without `/proc` nobody is found, so nobody is waited for.
+#[cfg(not(target_os = "linux"))]
+fn one_ends(_found: &[(Pid, String)], _limit: Duration) -> bool {
+    false
 }
 
 fn entries(dir: &Path) -> Vec<String> {

@@ -7,8 +7,8 @@ use testkit::Rig;
 
 use crate::common::{at, end, kill_with_proof, listed, number, rig, start, text};
 
-/// From crossing a limit to the last process's end.
-const WITHIN: Duration = Duration::from_secs(1);
+/// From crossing a limit to the last process's end: a second where nothing else runs, which beside other tests is no bound.
+const WITHIN: Duration = Duration::from_secs(5);
 const MIB: i64 = 1 << 20;
 
 /// As whoever runs the tests, and as an ordinary user.

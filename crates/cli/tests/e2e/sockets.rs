@@ -15,7 +15,9 @@ print(t.getsockname()[1], u.getsockname()[1], file=open(sys.argv[1], 'w'), flush
 /// The command that starts the server in a session of its own, and the abstract name.
 fn server(rig: &Rig, fifo: &Fifo) -> (String, String) {
     std::fs::write(rig.work().join("server.py"), SERVER).expect("a script");
-    let name = format!("kennel-test-{}", std::process::id());
+    // Abstract names are the machine's: tests beside this one have their own.
+    let own = rig.work().parent().and_then(std::path::Path::file_name).expect("a name").display().to_string();
+    let name = format!("socket-of-{own}");
     (format!("setsid python3 server.py '{}' {name}", fifo.word()), name)
 }
 
