@@ -56,6 +56,9 @@ fn every_habit_is_killed_in_every_boundary() {
             );
             fifo.line();
             let report = kill_with_proof(&rig, &id);
+            // A bomb can starve the supervisor of a loaded machine; then the guard has the last word, and it has reaped all.
+            let by_the_guard = text(&report, "error").contains("did not answer");
+            let proof = if by_the_guard { "echild" } else { proof };
             assert_eq!(text(&report, "proof"), proof, "{words}: {report}");
             assert!(fifo.ends_within(AT_ONCE), "{boundary}, {words}: {:?}", rig.processes());
         }
