@@ -96,12 +96,13 @@ fn serve(mut visitor: UnixStream, dir: &Path, leader: u32, told: &mpsc::Sender<S
         }
         let order: Value = serde_json::from_slice(&frame).expect("a frame of JSON");
         let order = text(&order, "op");
+        // Told before it is answered: who has the answer may ask at once what came.
+        told.send(order.clone()).ok();
         match order.as_str() {
             "status" => answer(&mut visitor, fixture!("status.json")),
             "kill" => answer(&mut visitor, fixture!("killed.json")),
             _ => {}
         }
-        told.send(order).ok();
     }
 }
 

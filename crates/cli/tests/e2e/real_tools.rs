@@ -330,7 +330,7 @@ fn row_26_kept_tasks_are_there_for_the_next_process() {
     let id = start(&rig, &format!("echo hello; exec \"$HOSTILE\" --ready '{}' hold", fifo.word()));
     fifo.pid();
     assert_eq!(text(&listed(&rig, &id), "status"), "running");
-    assert_eq!(rig.kennel(["output", &id]).finish().text(), "hello\n");
+    assert_eq!(rig.kennel(["output", "--until", "hello", &id]).finish().text(), "hello\n");
     let prefix: String = id.chars().take(10).collect();
     kill_with_proof(&rig, &prefix);
     assert!(fifo.ends_within(AT_ONCE));

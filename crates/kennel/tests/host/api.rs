@@ -142,5 +142,5 @@ pub(crate) async fn a_killed_guard_ends_its_sessions_tasks() {
     let mut polled = [rustix::event::PollFd::new(&leader, rustix::event::PollFlags::IN)];
     assert!(testkit::Deadline::after(Duration::from_millis(1500)).poll(&mut polled), "the leader lives");
     let outcome = task.tree_outcome().await.expect("its supervisor told");
-    assert_eq!(outcome.end, Some(End::Stopped { by: kennel::StoppedBy::OwnerExit }));
+    assert_eq!(outcome.end, Some(End::Stopped { by: kennel::StoppedBy::GuardExit }));
 }
