@@ -109,8 +109,12 @@ fn run(rig: &Rig, words: &str, order: &str) -> (Answers, Value) {
         victim.pid(),
         hidden.display()
     );
-    let done =
-        rig.bash(&script).env("KENNEL_FAULT", order).within(std::time::Duration::from_secs(60)).finish();
+    let done = rig
+        .bash(&script)
+        .env("KENNEL_FAULT", order)
+        .env("TMPDIR", "/tmp")
+        .within(std::time::Duration::from_secs(60))
+        .finish();
     std::fs::remove_file(&host_temp).ok();
     let outcome = done.json();
     let mut answers = Answers::new();

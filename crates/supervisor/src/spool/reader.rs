@@ -57,6 +57,12 @@ impl Reader {
         self.moved || self.index.is_none()
     }
 
+    /// The first entry is written before the first header, behind the place for it: then there is nothing to read yet.
+    fn has_one_entry_at_most(&self) -> io::Result<bool> {
+        let size = self.index.as_ref().map(rustix::fs::fstat).transpose()?.map_or(0, |stat| stat.st_size);
+        Ok(usize::try_from(size).is_ok_and(|size| size <= HEADER_BYTES + Entry::BYTES))
+    }
+
     /// The spool as it stands. A spool without a file is an empty one.
     ///
     /// # Errors
@@ -70,7 +76,7 @@ impl Reader {
         for _attempt in 0..64 {
             let mut bytes = [0; HEADER_BYTES];
             let filled = read_exact_at(self.index.as_ref(), &mut bytes, 0)?;
-            if filled < SLOT_BYTES {
+            if filled < SLOT_BYTES || bytes == [0; HEADER_BYTES] && self.has_one_entry_at_most()? {
                 return Ok(Header::default());
             }
             if let Some(header) = Header::newest(bytes.get(..filled).unwrap_or_default()) {

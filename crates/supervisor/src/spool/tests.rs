@@ -87,6 +87,16 @@ impl Rig {
 }
 
 #[test]
+fn a_reader_between_the_first_entry_and_the_first_header_finds_nothing_yet() {
+    // Symptom: "the header of output.idx is damaged", of a task that has just begun to write.
+    let mut rig = Rig::new(1 << 20);
+    let mut index = vec![0; super::layout::HEADER_BYTES];
+    index.extend([1; 16]);
+    std::fs::write(rig.dir.path().join(super::layout::INDEX_FILE), index).unwrap();
+    assert_eq!(rig.reader.header().unwrap().total, 0);
+}
+
+#[test]
 fn an_empty_spool_is_an_empty_answer_and_makes_no_file() {
     let mut rig = Rig::new(1 << 20);
     assert_eq!(rig.spool.drain(rig.pipe.0.as_fd(), Stream::Stdout, 0, u64::MAX).unwrap(), Drained::Dry);
