@@ -6,6 +6,9 @@ use crate::eval::Checker;
 use crate::eval::env::Env;
 use crate::mark::{self, NET, RUN, SECRET};
 
+/// What one thing that is sent costs to judge, beside the effect itself.
+const SENT_UNITS: u32 = 20;
+
 const CURL: Spec = Spec::new(
     "AbcCdDeEFhHKmoPQrtTuUwxXyYz",
     "user-agent cookie cookie-jar data data-raw data-binary data-urlencode data-ascii dump-header referer cert form form-string header config max-time output request upload-file user proxy-user write-out proxy url connect-timeout cacert key resolve retry retry-delay retry-max-time json interface limit-rate output-dir cert-type pass unix-socket ciphers max-filesize range trace trace-ascii stderr oauth2-bearer aws-sigv4 variable",
@@ -64,6 +67,9 @@ impl Checker<'_> {
             "variable",
         ] {
             for value in opts.values(name).map(str::to_owned).collect::<Vec<_>>() {
+                if !self.spend(SENT_UNITS) {
+                    return NET.to_string();
+                }
                 // `@file`, `name=@file`, `name@file`: the content of a file.
                 let file = match value.split_once('@') {
                     Some((before, file)) if before.is_empty() || before.ends_with('=') => Some(file),
