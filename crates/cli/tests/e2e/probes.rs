@@ -155,12 +155,17 @@ fn promised(kind: &str, mode: &str, outcome: &Value) -> Option<bool> {
     }
 }
 
+fn may_write(directory: &str) -> bool {
+    rustix::fs::access(directory, rustix::fs::Access::WRITE_OK).is_ok()
+}
+
 fn cannot_run() -> bool {
     let hidden = ["/home", "/root", "/tmp", "/var/tmp", "/dev/shm"];
     let hidden = hidden.iter().any(|place| Path::new(env!("CARGO_TARGET_TMPDIR")).starts_with(place));
     lacks_program(&["python3"])
         || lacks_faults()
         || lacks("a build directory that is in no home and in no temporary directory", !hidden)
+        || lacks("a build directory that this user may write to", may_write(env!("CARGO_TARGET_TMPDIR")))
         || lacks("a system python3", Path::new("/usr/bin/python3").exists())
 }
 
