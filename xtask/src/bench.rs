@@ -9,9 +9,9 @@ mod mcp;
 mod reads;
 mod tasks;
 
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader, Lines, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
@@ -186,29 +186,25 @@ impl Bench {
             std::fs::remove_file(&file).context("failed to remove the yardstick's file")?;
         }
         let (ours, bare) = (least(&ours), least(&bare));
-        self.rows.push(Row {
-            what: format!("{} GiB into the capped spool, speed", bytes >> 30),
-            ours: micros(ours),
-            yardstick: format!("cat > file on tmpfs {}", micros(bare)),
-            figure: bare / ours,
-            unit: "x",
-            budget: 1.3,
-            floor: true,
-        });
+        let what = format!("{} GiB into the capped spool, speed", bytes >> 30);
+        self.speed((&what, ours), ("cat > file on tmpfs", bare), 1.3);
         self.plain("peak memory of that supervisor", peak / 1024.0, "MiB", 3.0);
         Ok(())
+    }
+
+    /// A host that holds so many tasks until it is written a line, and what it says.
+    fn crowd_host(&self, count: usize) -> anyhow::Result<(Child, Lines<BufReader<ChildStdout>>)> {
+        let mut command = self.host(&["crowd", &count.to_string()]);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut host = command.spawn().context("failed to start the host")?;
+        let lines = BufReader::new(host.stdout.take().context("no pipe")?).lines();
+        Ok((host, lines))
     }
 
     /// Many tasks at once: memory at rest, start, list, kill.
     fn crowd(&mut self, count: usize) -> anyhow::Result<()> {
         println!("==> {count} tasks");
-        let mut command = self.host(&["crowd", &count.to_string()]);
-        let mut host = command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .context("failed to start the host")?;
-        let mut lines = BufReader::new(host.stdout.take().context("no pipe")?).lines();
+        let (mut host, mut lines) = self.crowd_host(count)?;
         let mut next = || -> anyhow::Result<Value> {
             let line = lines.next().context("the host ended early")??;
             Ok(serde_json::from_str(&line)?)
@@ -246,15 +242,30 @@ impl Bench {
         Ok(())
     }
 
-    fn ratio(&mut self, (what, ours): (&str, f64), (yardstick, bare): (&str, f64), budget: f64) {
+    /// How many times as long we take.
+    fn ratio(&mut self, ours: (&str, f64), bare: (&str, f64), budget: f64) {
+        self.compare(ours, bare, (ours.1 / bare.1, budget, false));
+    }
+
+    /// How many times as fast we are.
+    fn speed(&mut self, ours: (&str, f64), bare: (&str, f64), budget: f64) {
+        self.compare(ours, bare, (bare.1 / ours.1, budget, true));
+    }
+
+    fn compare(
+        &mut self,
+        (what, ours): (&str, f64),
+        (yardstick, bare): (&str, f64),
+        (figure, budget, floor): (f64, f64, bool),
+    ) {
         self.rows.push(Row {
             what: what.to_owned(),
             ours: micros(ours),
             yardstick: format!("{yardstick} {}", micros(bare)),
-            figure: ours / bare,
+            figure,
             unit: "x",
             budget,
-            floor: false,
+            floor,
         });
     }
 

@@ -1,7 +1,7 @@
 //! A connection to a supervisor and the small actor that serves it.
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -46,6 +46,22 @@ pub(crate) struct Kills {
     pub(crate) answer: Option<Arc<KillAnswer>>,
 }
 
+/// The way to a task's control socket. `sun_path` holds 108 bytes, so the socket is reached through a descriptor of the
+/// directory, which has to stay open until somebody has connected.
+#[derive(Debug)]
+pub(crate) struct ControlSocket(OwnedFd);
+
+impl ControlSocket {
+    pub(crate) fn of(dir: &Path) -> io::Result<Self> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        Ok(Self(open(dir, flags, Mode::empty())?))
+    }
+
+    pub(crate) fn path(&self) -> String {
+        format!("/proc/self/fd/{}/{}", self.0.as_raw_fd(), supervisor::SOCKET_FILE)
+    }
+}
+
 /// Frames over a stream. Reading is cancel-safe: what has come stays in the buffer.
 #[derive(Debug)]
 pub(crate) struct Link {
@@ -58,14 +74,10 @@ impl Link {
         Self { stream: Arc::new(stream), buffer: Vec::new() }
     }
 
-    /// Connects to the control socket in a task's directory. `sun_path` holds 108 bytes, so the socket is reached
-    /// through a descriptor of the directory.
+    /// Connects to the control socket in a task's directory.
     pub(crate) async fn connect(dir: &Path) -> io::Result<Self> {
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let dir: OwnedFd = open(dir, flags, Mode::empty())?;
-        let number = std::os::fd::AsRawFd::as_raw_fd(&dir.as_fd());
-        let path = format!("/proc/self/fd/{number}/{}", supervisor::SOCKET_FILE);
-        Ok(Self::new(UnixStream::connect(path).await?))
+        let socket = ControlSocket::of(dir)?;
+        Ok(Self::new(UnixStream::connect(socket.path()).await?))
     }
 
     /// Connects to a task that may have begun in this instant: its record comes first, its socket a little later.

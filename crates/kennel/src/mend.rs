@@ -1,13 +1,13 @@
 //! A record that was damaged or removed while the task's supervisor lives: the supervisor writes it again.
 
 use std::io::{self, Read as _, Write as _};
-use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-use rustix::fs::{Mode, OFlags, open};
 use supervisor::wire::{FromSupervisor, ToSupervisor, frame, take_frame};
+
+use crate::link::ControlSocket;
 
 /// A supervisor that is stopped must not hold up a list.
 const ANSWER_WITHIN: Duration = Duration::from_millis(500);
@@ -17,11 +17,8 @@ const ANSWER_WITHIN: Duration = Duration::from_millis(500);
 /// # Errors
 /// None listens there, or it does not answer in time.
 pub(crate) fn ask_for_record(dir: &Path) -> io::Result<()> {
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-    let dir = open(dir, flags, Mode::empty())?;
-    // `sun_path` holds 108 bytes.
-    let socket = format!("/proc/self/fd/{}/{}", dir.as_fd().as_raw_fd(), supervisor::SOCKET_FILE);
-    let mut stream = UnixStream::connect(socket)?;
+    let socket = ControlSocket::of(dir)?;
+    let mut stream = UnixStream::connect(socket.path())?;
     stream.set_read_timeout(Some(ANSWER_WITHIN))?;
     stream.set_write_timeout(Some(ANSWER_WITHIN))?;
     stream.write_all(&frame(&ToSupervisor::Record))?;

@@ -1,6 +1,6 @@
 //! `kennel tasks`, a cold process each time, beside `ps -e` with as many processes as there are tasks.
 
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -52,13 +52,7 @@ impl Bench {
     }
 
     fn of_running(&self) -> anyhow::Result<f64> {
-        let mut command = self.host(&["crowd", &RUNNING.to_string()]);
-        let mut host = command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .context("failed to start the host")?;
-        let mut lines = BufReader::new(host.stdout.take().context("no pipe")?).lines();
+        let (mut host, mut lines) = self.crowd_host(RUNNING)?;
         lines.next().context("the host ended early")??;
         let figure = self.list_cold(self.state.path());
         host.stdin.take().context("no pipe")?.write_all(b"\n")?;

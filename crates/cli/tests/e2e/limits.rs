@@ -159,7 +159,9 @@ fn survivors_of_the_leader_are_held_to_the_limits_too() {
     // Symptom: what was put into the background may take what it likes once the shell has gone.
     let rig = rig();
     let mut fifo = rig.fifo("ready");
-    let command = format!("\"$HOSTILE\" --ready '{}' greedy-memory 40 60 & exit 0", fifo.word());
+    // The hog begins by the shell's end: memory that it takes before is no survivor's.
+    let hog = format!("\"$HOSTILE\" --ready '{}' greedy-memory 40 60", fifo.word());
+    let command = format!("mkfifo gone; (read x <gone; exec {hog}) & exec 3>gone; exit 0");
     let id = {
         let done = rig.kennel(["start", "--no-check", "--memory", "64M", &command]).finish();
         done.exits(0);

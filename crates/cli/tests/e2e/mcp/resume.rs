@@ -5,6 +5,7 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use testkit::Fifo;
 
 use super::client::hostile;
 use super::http::Server;
@@ -56,6 +57,12 @@ fn call(command: &str) -> Value {
         "params": {"name": "Bash", "arguments": {"command": command}}})
 }
 
+/// A call that ends with its client, or with its session.
+fn call_that_holds(server: &Server, header: &str, fifo: &Fifo) -> TcpStream {
+    let command = format!("exec {} --ready '{}' hold", hostile(), fifo.word());
+    send(server, "POST", header, &call(&command))
+}
+
 /// The id of the first event on the stream.
 fn first_event(stream: &TcpStream) -> String {
     let mut lines = BufReader::new(stream).lines();
@@ -70,8 +77,7 @@ fn a_call_for_which_nobody_comes_back_is_cancelled() {
     let mut fifo = rig.fifo("ready");
     let server = Server::start(&rig);
     let header = session(&server);
-    let command = format!("exec {} --ready '{}' hold", hostile(), fifo.word());
-    let stream = send(&server, "POST", &header, &call(&command));
+    let stream = call_that_holds(&server, &header, &fifo);
     fifo.pid();
     drop(stream);
     assert!(fifo.ends_within(NOBODY_COMES_BACK));
@@ -103,8 +109,7 @@ fn the_end_of_a_session_ends_its_calls() {
     let mut fifo = rig.fifo("ready");
     let server = Server::start(&rig);
     let header = session(&server);
-    let command = format!("exec {} --ready '{}' hold", hostile(), fifo.word());
-    let stream = send(&server, "POST", &header, &call(&command));
+    let stream = call_that_holds(&server, &header, &fifo);
     first_event(&stream);
     fifo.pid();
     let (status, ..) = exchange(&server, "DELETE", &header, &Value::Null);
