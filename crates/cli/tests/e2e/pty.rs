@@ -155,7 +155,13 @@ fn vim_edits_a_file() {
     assert_eq!((number(&screen, "/cursor/row"), number(&screen, "/cursor/col")), (0, 0), "{screen}");
     vim.send(&["the ", "--key", "Esc"]).shows("\\Athe first\n");
     vim.send(&[":set ic?\n"]).shows("noignorecase");
-    vim.send(&["--resize", "60x12"]).send(&[":set lines? columns?\n"]).shows("lines=12");
+    vim.send(&["--resize", "60x12"]);
+    // The signal comes when it comes: asked until the answer is the new size.
+    let resized = testkit::Deadline::usual().until(|| {
+        vim.send(&[":set lines? columns?\n"]);
+        text(&vim.shows("lines=\\d+"), "text").contains("lines=12")
+    });
+    assert!(resized, "the editor was not told of the new size");
     vim.send(&[":wq\n"]);
     assert_eq!(vim.ends(), 0);
     assert_eq!(std::fs::read_to_string(rig.work().join("note")).expect("a file"), "the first\nsecond\n");
